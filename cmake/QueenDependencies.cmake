@@ -1,0 +1,13 @@
+# Debian 12 packages only; docs/dependencies.md says what each is for.
+find_package(Threads REQUIRED)
+find_package(Poco REQUIRED COMPONENTS Foundation Net Util DataPostgreSQL)
+find_package(PostgreSQL REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+find_package(Boost 1.74 REQUIRED COMPONENTS filesystem system)
+if(QUEEN_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

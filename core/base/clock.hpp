@@ -1,0 +1,19 @@
+#pragma once
+#include <queen/plugin/types.hpp>
+
+#include <chrono>
+
+namespace queen {
+
+/// Microseconds since the epoch, UTC: for ids and logs. Never decides a lease (rule CLK-1).
+using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
+
+/// The one place that reads the machine's clocks (style test: no other file calls now()).
+class SystemClock final : public Clock {
+public:
+    SteadyTime now() const noexcept override;
+    static WallTime wall() noexcept;
+    static const SystemClock& instance() noexcept;
+};
+
+} // namespace queen

@@ -1,0 +1,277 @@
+/* queen/plugin/abi.h - the binary contract between the broker and a plugin.
+ *
+ * Plain C11, no includes beyond the two below: a vendor's compiler, standard library and exception
+ * model never have to match the broker's. candidates.hpp and entry.hpp are the C++ face of it.
+ *
+ * Threads. Every function pointer carries one tag:
+ *   [main]    start-up and shutdown, never concurrent with anything else of the same plugin
+ *   [worker]  any worker thread, concurrent with itself
+ *   [ticker]  one thread, concurrent with [worker]
+ *   [any]     any of them
+ * The network thread never calls a plugin. No call blocks on I/O; the host measures each call
+ * against a budget of 1 ms.
+ *
+ * Memory. The callee reads its arguments until it returns and copies what it keeps. Only `cookie`
+ * is handed over: made in take(), given back exactly once in settle().
+ *
+ * Times are int64 nanoseconds of the host's steady clock. Names are UTF-8 without NUL and are not
+ * terminated: use `size`.
+ *
+ * Growth. A struct that has `size` grows at its end, inside one ABI major; read a field only when
+ * it lies inside `size`. Views and array elements (everything without `size`) are frozen. A changed
+ * meaning needs a new extension id ("queen.candidates/2"); a changed layout a new QUEEN_ABI_MAJOR.
+ *
+ * Results. int32_t: 0 is success; anything else is a fault that the host counts and survives.
+ */
+#ifndef QUEEN_PLUGIN_ABI_H
+#define QUEEN_PLUGIN_ABI_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define QUEEN_ABI_MAGIC 0x4E455551u /* the bytes "QUEN" on a little-endian machine */
+#define QUEEN_ABI_MAJOR 1u
+#define QUEEN_ABI_MINOR 0u
+
+#define QUEEN_BUILD_ASAN 0x1u
+#define QUEEN_BUILD_TSAN 0x2u
+
+#define QUEEN_ENTRY_SYMBOL "queen_plugin"
+#define QUEEN_STAMP_SECTION ".queen.stamp"
+
+/* Read from the file, before the library is mapped: nothing of a refused plugin ever runs.
+ * This layout is frozen for good. */
+typedef struct queen_build_stamp {
+    uint32_t magic;
+    uint32_t size; /* sizeof(queen_build_stamp) as the plugin saw it */
+    uint16_t abi_major;
+    uint16_t abi_minor;      /* lowest host minor that has all this plugin uses */
+    uint32_t build;          /* QUEEN_BUILD_*; must equal the host's */
+    char platform[32];       /* "linux-x86_64" */
+    char exact_host[32];     /* "" = stable ABI; else the one host version that may load it */
+    char plugin_id[48];      /* reverse-DNS for vendors: "com.acme.priority" */
+    char plugin_version[16]; /* the plugin's own */
+} queen_build_stamp;
+
+typedef struct queen_str {
+    const char* data;
+    size_t size;
+} queen_str;
+
+typedef struct queen_uuid {
+    uint8_t bytes[16]; /* all zero: not known */
+} queen_uuid;
+
+typedef struct queen_error {
+    uint32_t size;
+    int32_t code;      /* 0 = ok, else a queen_error_code */
+    char option[48];   /* the option at fault, or ""; the host adds file:line:column */
+    char message[256]; /* one sentence, no trailing newline */
+} queen_error;
+
+enum queen_error_code { QUEEN_OK = 0, QUEEN_FAILED = 1, QUEEN_BAD_OPTION = 2 };
+
+enum queen_option_type {
+    QUEEN_OPTION_INT = 1,
+    QUEEN_OPTION_DURATION = 2, /* YAML "30s", "250ms"; a bare number is an error */
+    QUEEN_OPTION_STRING = 3,
+    QUEEN_OPTION_BOOL = 4
+};
+
+/* One row of a plugin's option table. The host checks YAML against it before any instance exists.
+ */
+typedef struct queen_option {
+    const char* name;
+    int32_t type;         /* queen_option_type */
+    int32_t reserved;     /* 0 */
+    const char* unit;     /* "partitions", "ns"; "" for none */
+    const char* fallback; /* YAML text of the default; NULL = the option is required */
+    int64_t min, max;     /* inclusive, in `unit`; durations in ns; ignored for strings and bools */
+    const char* doc;      /* one line */
+    const char* env;      /* environment variable that overrides YAML, or NULL */
+    const char* inherits; /* core setting used when the option is absent, or NULL */
+} queen_option;
+
+enum queen_log_level { QUEEN_LOG_ERROR = 1, QUEEN_LOG_WARNING, QUEEN_LOG_INFO, QUEEN_LOG_DEBUG };
+
+/* What the broker offers to every plugin. One queen_host per instance; valid until destroy returns.
+ */
+typedef struct queen_host {
+    uint32_t size;
+    uint32_t reserved;
+    void* self;
+    int64_t (*now)(const struct queen_host* host); /* [any] steady clock, never goes back */
+    void (*log)(const struct queen_host* host, int32_t level, queen_str text); /* [any] */
+    /* [main] effective value of an option; non-zero when there is no such option of that type.
+     * Durations are int64 ns, bools 0 or 1. */
+    int32_t (*option_int)(const struct queen_host* host, const char* name, int64_t* out);
+    int32_t (*option_str)(const struct queen_host* host, const char* name, queen_str* out);
+    /* [any] NULL when this host does not have it. */
+    const void* (*extension)(const struct queen_host* host, const char* id);
+} queen_host;
+
+typedef struct queen_plugin_entry {
+    uint32_t size;
+    uint32_t option_count;
+    const queen_option* options; /* data, so that YAML is checked before any code runs */
+    /* [any] e.g. QUEEN_CANDIDATES; NULL when this plugin is not of that kind. */
+    const void* (*get_factory)(const char* extension_id);
+} queen_plugin_entry;
+
+/* ---- candidates: where a pop's partitions come from --------------------------------------- */
+
+#define QUEEN_CANDIDATES "queen.candidates/1"
+#define QUEEN_HOST_CANDIDATES "queen.host.candidates/1"
+
+/* `key` is tenant 0x1f name: byte for byte the key of the wake gate. */
+typedef struct queen_queue {
+    queen_str key, tenant, name;
+} queen_queue;
+
+typedef struct queen_scope {
+    queen_queue queue;
+    queen_str group;
+} queen_scope;
+
+enum queen_ready_state {
+    QUEEN_NOTHING = 0,  /* nothing pending: the host parks without a statement */
+    QUEEN_READY = 1,    /* take() has something to offer */
+    QUEEN_COLD = 2,     /* knows nothing yet: take() will answer QUEEN_PICK_SCAN */
+    QUEEN_ASK_STORE = 3 /* cannot tell: the host probes the store, once per scope */
+};
+
+typedef struct queen_readiness {
+    int32_t state; /* queen_ready_state */
+    int32_t reserved;
+    uint64_t partitions; /* estimates, biased low; 0 when not known */
+    uint64_t messages;
+    int64_t next_due; /* steady ns at which something may become ready; INT64_MAX: not known */
+} queen_readiness;
+
+typedef struct queen_take {
+    queen_scope scope;
+    uint32_t round;      /* 0 first; the host asks again, at most 4 rounds in one pop */
+    uint32_t partitions; /* most partitions the pop claims */
+    uint64_t messages;   /* most messages the pop delivers */
+    uint64_t limit;      /* most names the host accepts: clamp(8 x partitions, 16, 256) */
+} queen_take;
+
+/* Valid during take() only. A name offered twice, or beyond the limit, is ignored and counted. */
+typedef struct queen_name_sink {
+    void* self;
+    int32_t (*add)(void* self, queen_str partition, uint64_t token); /* 0: room for more */
+} queen_name_sink;
+
+enum queen_pick {
+    QUEEN_PICK_NONE = 0,  /* nothing to offer; ends the rounds */
+    QUEEN_PICK_NAMES = 1, /* claim among the names given to the sink */
+    QUEEN_PICK_SCAN = 2   /* let the store look for candidates itself */
+};
+
+#define QUEEN_HOLDS_WINDOW 0x1u /* the source debounced windowBuffer for these names itself */
+
+typedef struct queen_selection {
+    int32_t pick; /* queen_pick */
+    uint32_t flags;
+    int64_t window; /* with QUEEN_HOLDS_WINDOW: the windowBuffer it held for, ns */
+    void*
+        cookie; /* given back exactly once in settle(), whatever becomes of the pop; may be NULL */
+} queen_selection;
+
+enum queen_verdict_kind {
+    QUEEN_TOOK_LEASED = 1, /* delivered under a lease until `until` */
+    QUEEN_TOOK_ACKED = 2,  /* delivered and committed */
+    QUEEN_EMPTY = 3,       /* nothing deliverable */
+    QUEEN_LEASED = 4,      /* somebody else holds it until `until` */
+    QUEEN_REQUEUE = 5      /* not evaluated: the pop was full, failed or died */
+};
+
+typedef struct queen_verdict {
+    uint64_t token; /* as offered; 0 for partitions the store found itself */
+    queen_str partition;
+    queen_uuid partition_id; /* zero when the store did not say */
+    int32_t kind;            /* queen_verdict_kind */
+    int32_t drained;         /* 1: the claim reached the partition's end */
+    uint64_t frames;
+    int64_t until; /* steady ns; 0 when it does not apply */
+} queen_verdict;
+
+enum queen_origin {
+    QUEEN_ORIGIN_PUSH = 1,
+    QUEEN_ORIGIN_TRANSACTION = 2, /* also dead-letter replay */
+    QUEEN_ORIGIN_PEER = 3,
+    QUEEN_ORIGIN_TIMER = 4
+};
+
+typedef struct queen_mark {
+    queen_str partition;
+    queen_uuid partition_id; /* zero when not known */
+    uint64_t frames;
+} queen_mark;
+
+typedef struct queen_queue_config {
+    int64_t delay;   /* delayedProcessing, ns */
+    int64_t window;  /* windowBuffer, ns */
+    int64_t read_at; /* steady ns at which the store was asked */
+} queen_queue_config;
+
+typedef struct queen_reseed_row {
+    queen_str partition;
+    queen_uuid partition_id;
+} queen_reseed_row;
+
+typedef void (*queen_stat_fn)(void* self, queen_str name, double value);
+
+/* What the host gives to candidate sources. */
+typedef struct queen_host_candidates {
+    uint32_t size;
+    uint32_t reserved;
+    /* [any, no plugin lock held] wakes pops parked on the queue; `group` NULL means all groups. */
+    void (*wake)(const queen_host* host, const queen_queue* queue, const queen_str* group,
+                 uint64_t ready);
+    /* [any] returns at once; the host walks the partitions on a worker: reseed_page() per page,
+     * then exactly one reseed_done(). window: only partitions written that many ns ago, 0 = all. */
+    void (*reseed)(const queen_host* host, const queen_scope* scope, uint64_t ticket,
+                   int64_t window);
+    /* [any] pulls the next tick() forward. */
+    void (*tick_at)(const queen_host* host, int64_t when);
+} queen_host_candidates;
+
+/* The first five are required; the rest may be NULL. */
+typedef struct queen_candidates {
+    uint32_t size;
+    uint32_t reserved;
+    void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
+    void (*destroy)(void* self);                                 /* [main] */
+    /* [worker] creates nothing, changes nothing. */
+    int32_t (*peek)(void* self, const queen_scope* scope, queen_readiness* out);
+    /* [worker] */
+    int32_t (*take)(void* self, const queen_take* take, const queen_name_sink* sink,
+                    queen_selection* out);
+    /* [worker] exactly once per successful take() that left a cookie or offered names. */
+    int32_t (*settle)(void* self, const queen_scope* scope, void* cookie,
+                      const queen_verdict* verdicts, size_t count);
+    /* [worker] after the commit; `group` NULL means every group. */
+    int32_t (*mark)(void* self, const queen_queue* queue, const queen_str* group, int32_t origin,
+                    const queen_mark* marks, size_t count);
+    /* [worker] a lease ended; covered: the whole batch was completed. */
+    int32_t (*released)(void* self, const queen_queue* queue, queen_str group,
+                        const queen_uuid* partition_id, int32_t covered);
+    /* [worker] this partition of the queue has this id. */
+    int32_t (*learn)(void* self, const queen_queue* queue, queen_str partition,
+                     const queen_uuid* partition_id);
+    /* [worker] drop what is known; `queue` or `group` NULL means any. */
+    int32_t (*forget)(void* self, queen_str tenant, const queen_str* queue, const queen_str* group);
+    /* [worker] */
+    int32_t (*configured)(void* self, const queen_queue* queue, const queen_queue_config* config);
+    /* [worker] non-zero ends the walk. */
+    int32_t (*reseed_page)(void* self, const queen_scope* scope, uint64_t ticket,
+                           const queen_reseed_row* rows, size_t count);
+    /* [worker] */
+    int32_t (*reseed_done)(void* self, const queen_scope* scope, uint64_t ticket, int32_t complete);
+    /* [ticker] returns when it wants to be called next, INT64_MAX for never. */
+    int64_t (*tick)(void* self, int64_t now);
+    /* [any] */
+    void (*stats)(void* self, void* sink, queen_stat_fn add);
+} queen_candidates;
+
+#endif

@@ -1,0 +1,192 @@
+// ports/store.hpp - what the broker asks of PostgreSQL. Asynchronous: nothing in the broker ever
+// holds a session. Each call waits in its lane for a session until `deadline`; `done` runs exactly
+// once, on a worker thread, after the session was given back, so it may render at leisure.
+#pragma once
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "model/hash.hpp"
+
+#include <queen/plugin/types.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace queen {
+
+/// Who goes first when sessions are short: ack, push, pop, admin; each lane is sure of one session.
+enum class Lane { ack, push, pop, admin };
+
+template <class T>
+using Done = std::function<void(Result<T>)>;
+
+struct PushSegment {
+    std::string tenant; ///< uuid text
+    std::string queue;
+    std::string partition;
+    std::uint32_t count = 0;
+    std::string hashes;         ///< 16 bytes a frame, frame order
+    std::string blob;           ///< compressed frames
+    std::int64_t verified = -1; ///< every offset up to here was compared by the broker (DED-4)
+};
+
+struct PushOutcome {
+    bool duplicate = false; ///< nothing of the segment was written
+    Uuid partition_id;
+    Offset base{-1}; ///< first offset, when queued
+    WallTime created_at{};
+    struct Repeat {
+        std::uint32_t frame; ///< index in the segment
+        Offset first;        ///< earliest offset with that hash
+    };
+    std::vector<Repeat> repeats;
+};
+
+struct StoredSegment {
+    Offset base{-1};
+    Offset end{-1};
+    WallTime created_at{};
+    std::string blob;
+};
+
+/// How the store is asked to pop. Names are checked before.
+struct PopArgs {
+    std::string tenant;
+    std::string queue; ///< empty for discovery
+    std::string group;
+    std::int32_t budget = 1;        ///< messages over all partitions
+    std::int32_t lease_seconds = 0; ///< 0: the queue's lease time, else 60
+    std::string worker;             ///< the lease id
+    bool auto_ack = false;
+    std::int32_t max_partitions = 1;
+    std::string sub_mode = "all";
+    std::string sub_from;
+    bool skip_window = false;
+};
+
+struct PoppedSegment {
+    Offset base{-1};
+    std::uint32_t start = 0; ///< first frame to deliver
+    std::uint32_t take = 0;
+    WallTime created_at{};
+    std::string blob;
+};
+
+struct PoppedPartition {
+    std::string queue; ///< set by discovery only
+    std::string partition;
+    Uuid partition_id;
+    std::int32_t attempt = 1;
+    std::optional<std::chrono::milliseconds> lease_left; ///< of a leased batch
+    bool drained = false;
+    std::vector<PoppedSegment> segments;
+};
+
+/// The store's verdict on one name of a list pop. Names it did not reach have none.
+struct CandidateState {
+    enum class Kind { took, empty, leased } kind = Kind::empty;
+    std::string partition;
+    Uuid partition_id;
+    std::chrono::milliseconds left{0}; ///< leased: until the foreign lease ends
+};
+
+struct PopResult {
+    std::vector<PoppedPartition> partitions;
+    std::vector<CandidateState> states; ///< list pops only
+    bool seeded = true;                 ///< list pops: false when the group's marker is gone
+    std::int64_t delay_seconds = 0;     ///< the queue's, as read by this pop
+    std::int64_t window_seconds = 0;
+};
+
+enum class AckStatus { completed, failed, retry, dlq };
+
+struct HashAck {
+    TxnHash hash;
+    AckStatus status;
+};
+
+struct HashAckOutcome {
+    bool ok = false;
+    std::string error; ///< when not ok
+    std::int64_t acked = 0;
+    bool lease_released = false;
+    bool covered = false; ///< this ack released the lease with its whole batch completed
+    bool dlq = false;     ///< the head wants to be dead-lettered
+    bool dropped = false;
+    std::optional<Offset> head; ///< offset the cursor was clamped at
+    std::string queue;          ///< of the partition, for the announce; empty when unknown
+    std::string partition;
+    std::vector<TxnHash> noop, stale, unresolved;
+};
+
+struct PositionAck {
+    Uuid partition_id;
+    std::string group;
+    Offset upto{-1};
+    std::string worker;
+    std::int64_t count = 0;
+};
+struct PositionAckOutcome {
+    bool ok = false;
+    std::int64_t acked = 0;
+    std::string error;
+};
+
+struct RenewOutcome {
+    std::int64_t renewed = 0;
+    std::optional<WallTime> expires_at; ///< the earliest
+};
+
+/// A scope of pending work, for the probes.
+struct PendingQuery {
+    std::string tenant, queue, group;
+    std::optional<std::string> partition;                      ///< pinned
+    std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
+};
+
+/// @thread any. Every error is a value; no call throws.
+class Store {
+public:
+    virtual ~Store() = default;
+    using Deadline = SteadyTime;
+
+    /// One transaction over all segments; outcomes in input order (log_push_multi_v1).
+    virtual void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) = 0;
+    /// The segment that holds the offset; nullopt when retention took it (log_segment_at_v1).
+    virtual void segment_at(Deadline, Uuid partition_id, Offset,
+                            Done<std::optional<StoredSegment>>) = 0;
+
+    virtual void pop_list(Deadline, PopArgs, std::vector<std::string> partitions,
+                          Done<PopResult>) = 0;
+    virtual void pop_wildcard(Deadline, PopArgs, Done<PopResult>) = 0;
+    virtual void pop_specific(Deadline, PopArgs, std::string partition, Done<PopResult>) = 0;
+    virtual void pop_discover(Deadline, PopArgs, std::string ns, std::string task,
+                              Done<PopResult>) = 0;
+    virtual void has_pending(Deadline, PendingQuery, Done<bool>) = 0;
+    /// Hands a leased batch back as if it had not been delivered; false when the lease is gone.
+    virtual void release_undelivered(Deadline, Uuid partition_id, std::string group,
+                                     std::string worker, Done<bool>) = 0;
+
+    virtual void ack_by_hash(Deadline, std::string tenant, Uuid partition_id, std::string group,
+                             std::string worker, std::vector<HashAck>, Done<HashAckOutcome>) = 0;
+    virtual void ack_positions(Deadline, std::vector<PositionAck>,
+                               Done<std::vector<PositionAckOutcome>>) = 0;
+    virtual void renew_lease(Deadline, std::string worker, std::chrono::seconds,
+                             Done<RenewOutcome>) = 0;
+
+    /// Options as JSON text; the answer is the procedure's JSON text (configure_queue_v1).
+    virtual void configure(Deadline, std::string tenant, std::string queue,
+                           std::string options_json, Done<std::string>) = 0;
+    virtual void delete_queue(Deadline, std::string tenant, std::string queue, Done<bool>) = 0;
+    /// JSON of GET resources/queues/:queue; nullopt when there is none.
+    virtual void queue_detail(Deadline, std::string tenant, std::string queue,
+                              Done<std::optional<std::string>>) = 0;
+    /// JSON of GET resources/queues.
+    virtual void list_queues(Deadline, std::string tenant, Done<std::string>) = 0;
+    /// A trivial round trip.
+    virtual void ping(Deadline, Done<void>) = 0;
+};
+
+} // namespace queen
