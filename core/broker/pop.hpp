@@ -1,11 +1,9 @@
 #pragma once
 #include "base/workers.hpp"
+#include "broker/announce.hpp"
 #include "broker/parking.hpp"
-#include "broker/pending_probe.hpp"
-#include "broker/seeded_groups.hpp"
 #include "broker/sources.hpp"
 #include "model/subscription.hpp"
-#include "model/uuid7.hpp"
 #include "ports/store.hpp"
 
 #include <functional>
@@ -60,8 +58,8 @@ public:
         std::uint64_t pops = 0, delivered = 0, empty = 0, failed = 0, parked_now = 0, scans = 0,
                       list_claims = 0, probes = 0;
     };
-    Pop(Store& store, Sources& sources, Parking& parking, Workers& workers, Ticker& ticker,
-        const Clock& clock, Options options);
+    Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
+        Workers& workers, Ticker& ticker, const Clock& clock, Options options);
     ~Pop();
     /// @thread worker. `done` runs once on a worker unless the call is abandoned first.
     /// @errors unavailable, timeout, store_failed (only without `wait`); overloaded when too many
@@ -76,6 +74,7 @@ public:
     Statistics statistics() const;
 
 private:
+    friend class PopWork;
     class Impl;
     std::unique_ptr<Impl> impl_;
 };
