@@ -23,9 +23,8 @@ namespace queen::app {
 
 namespace {
 
-constexpr const char* kEnvironment[] = {
-    "LC_ALL=C", "TZ=UTC", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    nullptr};
+constexpr std::array kEnvironment{
+    "LC_ALL=C", "TZ=UTC", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
 
 /// Where a child stood when it failed before exec; sent through a pipe with the errno.
 enum class Step : int { user, output, execute };
@@ -60,8 +59,8 @@ void default_signals() noexcept {
     _exit(127);
 }
 
-[[noreturn]] void run_child(const Command& command, char* const* argv, int null_device, int pipe,
-                            pid_t parent) noexcept {
+[[noreturn]] void run_child(const Command& command, char* const* argv, char* const* envp,
+                            int null_device, int pipe, pid_t parent) noexcept {
     setsid();
     default_signals();
     if (command.account != nullptr && !become(*command.account)) {
@@ -81,7 +80,7 @@ void default_signals() noexcept {
     dup3(pipe, 3, O_CLOEXEC);
     close_range(4, ~0U, 0);
     umask(077);
-    execve(argv[0], argv, const_cast<char* const*>(kEnvironment));
+    execve(argv[0], argv, envp);
     report(3, Step::execute);
 }
 
@@ -132,6 +131,14 @@ Result<pid_t> spawn(const Command& command) {
         argv.push_back(const_cast<char*>(argument.c_str()));
     }
     argv.push_back(nullptr);
+    std::vector<char*> envp;
+    for (const char* fixed : kEnvironment) {
+        envp.push_back(const_cast<char*>(fixed));
+    }
+    for (const std::string& variable : command.environment) {
+        envp.push_back(const_cast<char*>(variable.c_str()));
+    }
+    envp.push_back(nullptr);
 
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -149,7 +156,7 @@ Result<pid_t> spawn(const Command& command) {
         return fail(system_error("cannot start", command.arguments.front(), errno));
     }
     if (pid == 0) {
-        run_child(command, argv.data(), null_device.get(), write_end.get(), parent);
+        run_child(command, argv.data(), envp.data(), null_device.get(), write_end.get(), parent);
     }
     write_end = UniqueFd();
     Failure failure{};

@@ -46,17 +46,18 @@ struct Account {
 Result<Account> database_account();
 
 struct Command {
-    std::vector<std::string> arguments; ///< [0] is the path
-    const Account* account = nullptr;   ///< nullptr: unchanged
-    int output = -1;                    ///< becomes stdout and stderr; -1: /dev/null
+    std::vector<std::string> arguments;     ///< [0] is the path
+    const Account* account = nullptr;       ///< nullptr: unchanged
+    int output = -1;                        ///< becomes stdout and stderr; -1: /dev/null
+    std::vector<std::string> environment{}; ///< NAME=value, beside the three that are always set
     /// Signal sent to the child when the THREAD that started it ends; 0: none. The kernel binds it
     /// to the thread, so start such children from one that lives as long as they shall.
     int death_signal = 0;
 };
 
 /// Starts `command` in a session of its own (a terminal's Ctrl-C does not reach it), in `/`, with
-/// default signal handling, no inherited descriptor and an environment of LC_ALL=C, TZ=UTC and PATH
-/// only: a PGDATA or PGOPTIONS of the caller cannot leak in.
+/// default signal handling, no inherited descriptor and an environment of LC_ALL=C, TZ=UTC, PATH
+/// and what the command names: a PGDATA or PGOPTIONS of the caller cannot leak in.
 /// @errors internal: fork failed, the user cannot be changed to, the file cannot be executed
 /// @thread any
 Result<pid_t> spawn(const Command& command);
