@@ -61,12 +61,14 @@ std::string suggestion(const std::string& key, const std::string& prefix) {
     if (!near.empty()) {
         return near;
     }
+    std::vector<std::string> names;
     for (const Option& option : options()) {
         if (option.name == key || option.name.ends_with("." + key)) {
             return std::string(option.name);
         }
+        names.emplace_back(option.name);
     }
-    return {};
+    return nearest(key, names);
 }
 
 bool plugin_name_ok(std::string_view name) {
@@ -171,7 +173,10 @@ void Layers::read_member(const Node& member, const std::string& name, const std:
 
 void Layers::unknown(const Node& member, const std::string& name, const std::string& prefix) {
     const std::string meant = suggestion(member.key, prefix);
-    complain(member.key_place, name.size() <= 100 ? name : name.substr(0, 100) + "...",
+    complain(member.key_place,
+             name.empty()         ? "\"\""
+             : name.size() <= 100 ? name
+                                  : shown(name),
              "is unknown; " + (meant.empty() ? "allowed here: " + joined(keys_of(prefix))
                                              : "did you mean " + meant + "?"));
 }

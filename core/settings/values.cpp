@@ -118,7 +118,7 @@ Result<bool> parse_yaml_boolean(std::string_view text) {
     if (text == "true" || text == "false") {
         return text == "true";
     }
-    return fail(Errc::invalid_argument, shown(text) + " is not a boolean; write true or false");
+    return fail(Errc::invalid_argument, shown(text) + " is not a boolean");
 }
 
 Result<bool> parse_env_boolean(std::string_view text) {
@@ -160,15 +160,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     if (a.size() > kMost || b.size() > kMost) {
         return std::max(a.size(), b.size());
     }
-    std::vector<std::size_t> row(b.size() + 1);
+    // Three rows: a swap of neighbours, the commonest slip, looks two back.
+    std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
     for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
+        std::swap(before, above);
+        std::swap(above, row);
         row[0] = i;
         for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t above = row[j];
-            row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-            diagonal = above;
+            row[j] = std::min(
+                {above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = std::min(row[j], before[j - 2] + 1);
+            }
         }
     }
     return row[b.size()];

@@ -41,12 +41,13 @@ std::string shown(std::string_view text);
 /// The nearest of `known`, or "" when none is near enough to be what was meant.
 template <class Range>
 std::string nearest(std::string_view word, const Range& known);
+/// Bytes inserted, removed, replaced, or swapped with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 template <class Range>
 std::string nearest(std::string_view word, const Range& known) {
     std::string best;
-    std::size_t best_distance = word.size() / 3 + 2;
+    std::size_t best_distance = word.size() / 3 + 1;
     for (const auto& candidate : known) {
         const std::size_t distance = edit_distance(word, candidate);
         if (distance < best_distance) {

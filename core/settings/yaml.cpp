@@ -7,6 +7,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
 
@@ -31,11 +32,33 @@ struct Refused {
 /// Builds the tree from the parser's events. A map's children arrive as key, value, key, value.
 class Builder final : public YAML::EventHandler {
 public:
-    explicit Builder(const std::string& file) : file_(file) {}
+    Builder(const std::string& file, const std::string& text) : file_(file) {
+        std::string_view rest = text;
+        if (rest.starts_with("\xef\xbb\xbf")) { // a byte order mark takes no column
+            rest.remove_prefix(3);
+        }
+        for (std::size_t end = rest.find('\n'); end != std::string_view::npos;
+             end = rest.find('\n')) {
+            lines_.push_back(rest.substr(0, end));
+            rest.remove_prefix(end + 1);
+        }
+        lines_.push_back(rest);
+    }
 
     Node take() { return std::move(root_); }
+    /// yaml-cpp counts from 0, and columns in bytes; people and editors count characters from 1.
     Place place(const YAML::Mark& mark) const {
-        return mark.is_null() ? Place{file_, 0, 0} : Place{file_, mark.line + 1, mark.column + 1};
+        if (mark.is_null()) {
+            return {file_, 0, 0};
+        }
+        int column = mark.column;
+        const auto line = static_cast<std::size_t>(mark.line);
+        if (line < lines_.size()) {
+            const auto before = lines_[line].substr(0, static_cast<std::size_t>(column));
+            column -= static_cast<int>(std::count_if(before.begin(), before.end(),
+                                                     [](char c) { return (c & 0xc0) == 0x80; }));
+        }
+        return {file_, mark.line + 1, column + 1};
     }
 
     void OnDocumentStart(const YAML::Mark& mark) override {
@@ -127,7 +150,9 @@ private:
             }
         }
         node->kind = kind;
-        node->place = place(mark);
+        // The mark of an absent value is that of the next token, maybe lines below.
+        node->place =
+            kind == Node::Kind::null && !node->key.empty() ? node->key_place : place(mark);
         return *node;
     }
 
@@ -138,7 +163,8 @@ private:
             throw Refused{place(mark), "tags (!name) are not allowed"};
         }
         if (expects_key()) {
-            throw Refused{place(mark), "a key is a list or a map, keys are names"};
+            throw Refused{place(mark),
+                          "a key is a list or a map, or a bracket is not closed; keys are names"};
         }
         std::size_t child = 0;
         if (!open_.empty()) {
@@ -150,6 +176,7 @@ private:
     }
 
     const std::string& file_;
+    std::vector<std::string_view> lines_; ///< of the text, which outlives this
     Node root_;
     std::vector<Open> open_;
     std::string key_;
@@ -165,7 +192,7 @@ Node read(const std::string& file, const std::string& text, Problems& problems) 
         problems.push_back(file + ": is not UTF-8");
         return {};
     }
-    Builder builder(file);
+    Builder builder(file, text);
     try {
         std::istringstream in(text);
         YAML::Parser parser(in);
