@@ -93,7 +93,9 @@ std::string default_document() {
         out += std::string(indent) +
                std::string(nested ? option.name.substr(dot + 1) : option.name) + ":";
         if (option.type == Type::plugins) {
-            out += "\n  - {name: sqlscan, path: sqlscan.so}\n";
+            // The flow list with one entry, as a block: that is how people write theirs.
+            const std::string_view entry = option.fallback.substr(1, option.fallback.size() - 2);
+            out += "\n  - " + std::string(entry) + "\n";
         } else {
             out += " " + std::string(option.fallback) + "\n";
         }

@@ -1,5 +1,6 @@
 #include "base/json.hpp"
 #include "settings/table.hpp"
+#include "settings/yaml.hpp"
 
 #include <string>
 
@@ -97,6 +98,20 @@ void write_type(json::Writer& out, const Option& option) {
     }
 }
 
+void write_default_plugins(json::Writer& out, const Option& option) {
+    Problems none;
+    const yaml::Node list = yaml::read("default", std::string(option.fallback), none);
+    out.begin_array();
+    for (const yaml::Node& plugin : list.items) {
+        out.begin_object();
+        for (const yaml::Node& member : plugin.members) {
+            out.key(member.key).string(member.text);
+        }
+        out.end_object();
+    }
+    out.end_array();
+}
+
 void write_default(json::Writer& out, const Option& option) {
     out.key("default");
     switch (option.type) {
@@ -109,9 +124,7 @@ void write_default(json::Writer& out, const Option& option) {
         out.begin_array().end_array();
         break;
     case Type::plugins:
-        out.begin_array().begin_object();
-        out.key("name").string("sqlscan").key("path").string("sqlscan.so");
-        out.end_object().end_array();
+        write_default_plugins(out, option);
         break;
     case Type::text:
     case Type::duration:
