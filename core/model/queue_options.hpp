@@ -12,8 +12,9 @@ struct QueueOption {
     Type type;
     std::string_view unit; ///< "s", "ms", ""
     std::int64_t fallback; ///< integers and booleans (0 or 1)
-    std::int64_t min, max; ///< inclusive
+    std::int64_t min, max; ///< inclusive; bytes of a text
     std::string_view doc;  ///< one line
+    bool clamps = false;   ///< a value outside is moved to the nearest bound; else it is refused
 };
 
 /// All options except namespace and task, in the order in which they are echoed.
