@@ -1,5 +1,8 @@
 #include "app/logging.hpp"
 
+#include "base/json.hpp"
+#include "base/text.hpp"
+
 #include <Poco/AutoPtr.h>
 #include <Poco/ConsoleChannel.h>
 #include <Poco/Formatter.h>
@@ -8,9 +11,6 @@
 #include <Poco/Message.h>
 
 #include <array>
-
-#include "base/json.hpp"
-#include "base/text.hpp"
 
 namespace queen::app {
 namespace {
@@ -22,7 +22,8 @@ const char* level_name(Poco::Message::Priority priority) {
 }
 
 std::string time_of(const Poco::Message& message) {
-    return format_micros(WallTime(std::chrono::microseconds(message.getTime().epochMicroseconds())));
+    return format_micros(
+        WallTime(std::chrono::microseconds(message.getTime().epochMicroseconds())));
 }
 
 class KeyValueFormatter final : public Poco::Formatter {

@@ -1,4 +1,8 @@
 // queend - the Queen broker.
+#include "app/broker_app.hpp"
+#include "app/logging.hpp"
+#include "settings/settings.hpp"
+
 #include <Poco/Exception.h>
 #include <Poco/Logger.h>
 #include <Poco/Util/HelpFormatter.h>
@@ -12,10 +16,6 @@
 #include <map>
 #include <optional>
 #include <string>
-
-#include "app/broker_app.hpp"
-#include "app/logging.hpp"
-#include "settings/settings.hpp"
 
 #ifndef QUEEN_VERSION
 #error "QUEEN_VERSION comes from CMake"
@@ -91,7 +91,8 @@ void print_ready(const settings::Settings& settings, std::uint16_t port) {
     const auto host = v6 ? "[" + settings.listen_address + "]" : settings.listen_address;
     const auto url = "http://" + host + ":" + std::to_string(port);
     std::cout << "queend ready on " << url << "  try: curl -s " << url
-              << R"(/api/v1/push -d '{"items":[{"queue":"hello","payload":"world"}]}')" << std::endl;
+              << R"(/api/v1/push -d '{"items":[{"queue":"hello","payload":"world"}]}')"
+              << std::endl;
 }
 
 int run(const CommandLine& line) {
