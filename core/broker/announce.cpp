@@ -1,0 +1,50 @@
+#include "broker/announce.hpp"
+
+#include "model/names.hpp"
+
+#include <algorithm>
+
+namespace queen::broker {
+
+void Announcer::arrived(std::string_view tenant, std::string_view queue, plugin::Origin origin,
+                        std::span<const Arrival> arrivals) {
+    const auto key = queue_key(tenant, queue);
+    const plugin::Queue named{key, tenant, queue};
+    std::vector<plugin::Mark> marks;
+    std::vector<std::string_view> partitions;
+    for (const auto& arrival : arrivals) {
+        marks.push_back({arrival.partition, arrival.partition_id, arrival.frames});
+        partitions.push_back(arrival.partition);
+    }
+    for (const auto& entry : sources_.all()) {
+        entry.source->mark(named, {}, origin, marks);
+    }
+    // Marks come first: whoever the wake resumes must find them.
+    const auto urgency = origin == plugin::Origin::push || origin == plugin::Origin::timer
+                             ? Parking::Urgency::coalesced
+                             : Parking::Urgency::at_once;
+    parking_.wake(key, {}, partitions, partitions.size(), urgency);
+    parking_.wake(discovery_gate(tenant), {}, {}, partitions.size(), urgency);
+}
+
+void Announcer::released(std::string_view tenant, std::string_view queue,
+                         std::string_view partition, const Uuid& partition_id,
+                         std::string_view group, bool covered) {
+    const auto key = queue_key(tenant, queue);
+    const plugin::Queue named{key, tenant, queue};
+    for (const auto& entry : sources_.all()) {
+        entry.source->released(named, group, partition_id, covered);
+    }
+    parking_.wake(key, group, {&partition, 1}, 1, Parking::Urgency::at_once);
+    parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
+}
+
+void Announcer::forget(std::string_view tenant, std::string_view queue, std::string_view group) {
+    for (const auto& entry : sources_.all()) {
+        entry.source->forget(tenant, queue, group);
+    }
+    const auto key = queue_key(tenant, queue);
+    parking_.wake(key, group, {}, 1, Parking::Urgency::at_once);
+}
+
+} // namespace queen::broker

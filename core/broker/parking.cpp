@@ -1,0 +1,384 @@
+#include "broker/parking.hpp"
+
+#include "base/assert.hpp"
+#include "model/names.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+namespace queen::broker {
+namespace {
+
+constexpr std::size_t kShards = 16;
+/// A coalesced wake remembers this many partitions, then means all of them.
+constexpr std::size_t kMaxPendingPartitions = 256;
+
+} // namespace
+
+std::string WaitScope::member() const {
+    // Names hold no control characters, so the separator keeps the parts apart.
+    std::string key = group;
+    if (partition) {
+        key.append(1, kKeySeparator).append("p").append(*partition);
+    } else if (labels) {
+        key.append(1, kKeySeparator).append("d").append(labels->first);
+        key.append(1, kKeySeparator).append(labels->second);
+    }
+    return key;
+}
+
+std::string discovery_gate(std::string_view tenant) {
+    // No queue has an empty name, so this key is nobody else's.
+    return queue_key(tenant, {});
+}
+
+Nanoseconds Backoff::interval(std::int64_t attempt) const noexcept {
+    using FloatMillis = std::chrono::duration<double, std::milli>;
+    if (attempt <= threshold) {
+        return std::min<Nanoseconds>(initial, max);
+    }
+    const FloatMillis grown{static_cast<double>(initial.count()) * static_cast<double>(attempt) *
+                            multiplier};
+    const auto bounded = std::min(grown, FloatMillis(max));
+    return std::max(std::chrono::duration_cast<Nanoseconds>(bounded),
+                    Nanoseconds{std::chrono::milliseconds{1}});
+}
+
+struct Parking::Scope {
+    std::string member;
+    std::string group;
+    std::optional<std::string> partition;
+    std::size_t places = 0;
+    std::uint64_t version = 0;                                ///< moved by each wake
+    std::map<std::uint64_t, std::shared_ptr<Waiter>> waiters; ///< by seat
+    std::int64_t attempt = 1;
+    Ticker::Id timer = 0; ///< 0: none
+    SteadyTime due{};
+};
+
+struct Parking::Gate {
+    std::string key;
+    std::unordered_map<std::string, std::unique_ptr<Scope>> scopes; ///< by member
+    std::set<Scope*> wide;                                          ///< wildcard and discovery
+    std::unordered_map<std::string, std::set<Scope*>> pinned;       ///< by partition
+    std::optional<SteadyTime> last_wake;
+    bool pending = false; ///< a coalesced wake is due
+    std::uint64_t pending_count = 0;
+    bool pending_all = false;
+    std::set<std::string> pending_partitions;
+
+    /// Every scope of the group (empty: any) that an event in `partitions` concerns.
+    template <class Visit>
+    void each(std::string_view group, std::span<const std::string_view> partitions, Visit visit) {
+        const auto offer = [&](Scope* scope) {
+            if (group.empty() || scope->group == group) {
+                visit(*scope);
+            }
+        };
+        std::for_each(wide.begin(), wide.end(), offer);
+        if (partitions.empty()) {
+            for (auto& [name, scopes_of] : pinned) {
+                std::for_each(scopes_of.begin(), scopes_of.end(), offer);
+            }
+            return;
+        }
+        for (const auto partition : partitions) {
+            if (const auto found = pinned.find(std::string(partition)); found != pinned.end()) {
+                std::for_each(found->second.begin(), found->second.end(), offer);
+            }
+        }
+    }
+};
+
+struct Parking::Shard {
+    std::mutex mutex;
+    std::unordered_map<std::string, std::unique_ptr<Gate>> gates;
+    std::uint64_t next_seat = 1;
+
+    Gate* find(std::string_view key) {
+        const auto found = gates.find(std::string(key));
+        return found == gates.end() ? nullptr : found->second.get();
+    }
+};
+
+namespace {
+
+/// Takes up to `count` waiters in seat order. Requires the shard's mutex.
+template <class Scope, class Resumes>
+std::size_t take_waiters(Scope& scope, std::uint64_t count, Resumes& out) {
+    std::size_t taken = 0;
+    while (taken < count && !scope.waiters.empty()) {
+        const auto first = scope.waiters.begin();
+        out.push_back(std::move(first->second));
+        scope.waiters.erase(first);
+        ++taken;
+    }
+    return taken;
+}
+
+template <class Resumes>
+void resume_all(const Resumes& waiters) {
+    for (const auto& waiter : waiters) {
+        waiter->resume();
+    }
+}
+
+} // namespace
+
+Parking::Parking(Ticker& ticker, const Clock& clock, Backoff backoff)
+    : ticker_(ticker), clock_(clock), backoff_(backoff) {
+    for (std::size_t i = 0; i < kShards; ++i) {
+        shards_.push_back(std::make_unique<Shard>());
+    }
+}
+
+Parking::~Parking() {
+    for (const auto& shard : shards_) {
+        QUEEN_ASSERT(shard->gates.empty(), "a pop outlived the parking it entered");
+    }
+}
+
+Parking::Place::~Place() {
+    parking_.exit(*this);
+}
+
+Parking::Shard& Parking::shard_of(std::string_view gate) noexcept {
+    return *shards_[std::hash<std::string_view>{}(gate) % kShards];
+}
+
+std::unique_ptr<Parking::Place> Parking::enter(const WaitScope& wanted) {
+    auto& shard = shard_of(wanted.gate);
+    const std::lock_guard lock(shard.mutex);
+    auto& gate = shard.gates[wanted.gate];
+    if (!gate) {
+        gate = std::make_unique<Gate>();
+        gate->key = wanted.gate;
+    }
+    auto member = wanted.member();
+    auto& scope = gate->scopes[member];
+    if (!scope) {
+        scope = std::make_unique<Scope>();
+        scope->member = std::move(member);
+        scope->group = wanted.group;
+        scope->partition = wanted.partition;
+        if (wanted.partition) {
+            gate->pinned[*wanted.partition].insert(scope.get());
+        } else {
+            gate->wide.insert(scope.get());
+        }
+    }
+    ++scope->places;
+    return std::unique_ptr<Place>(new Place(*this, shard, *gate, *scope, shard.next_seat++));
+}
+
+void Parking::exit(Place& place) {
+    auto& shard = place.shard_;
+    auto& gate = place.gate_;
+    auto& scope = place.scope_;
+    Ticker::Id timer = 0;
+    std::shared_ptr<Waiter> left; // destroyed after the lock: it may own the last reference
+    {
+        const std::lock_guard lock(shard.mutex);
+        if (const auto parked = scope.waiters.find(place.seat_); parked != scope.waiters.end()) {
+            left = std::move(parked->second);
+            scope.waiters.erase(parked);
+            parked_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        if (--scope.places > 0) {
+            return;
+        }
+        timer = scope.timer;
+        if (scope.partition) {
+            const auto at = gate.pinned.find(*scope.partition);
+            at->second.erase(&scope);
+            if (at->second.empty()) {
+                gate.pinned.erase(at);
+            }
+        } else {
+            gate.wide.erase(&scope);
+        }
+        gate.scopes.erase(gate.scopes.find(scope.member));
+        if (gate.scopes.empty()) {
+            shard.gates.erase(shard.gates.find(gate.key));
+        }
+    }
+    if (timer != 0) {
+        ticker_.cancel(timer);
+    }
+}
+
+void Parking::ticket(Place& place) {
+    const std::lock_guard lock(place.shard_.mutex);
+    place.ticket_ = place.scope_.version;
+}
+
+bool Parking::park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next_due) {
+    auto& scope = place.scope_;
+    const auto now = clock_.now();
+    SteadyTime due;
+    Ticker::Id replaced = 0;
+    {
+        const std::lock_guard lock(place.shard_.mutex);
+        if (closed() || scope.version != place.ticket_) {
+            return false;
+        }
+        scope.waiters.emplace(place.seat_, std::move(waiter));
+        parked_.fetch_add(1, std::memory_order_relaxed);
+        due = std::min(now + backoff_.interval(scope.attempt), std::max(next_due, now));
+        if (scope.timer != 0 && scope.due <= due) {
+            return true;
+        }
+        replaced = scope.timer;
+        scope.due = due;
+        // The ticker never runs a task inside at(), so arming under the lock cannot re-enter.
+        scope.timer = ticker_.at(due, [this, &shard = place.shard_, gate = place.gate_.key,
+                                       member = scope.member] { floor_due(shard, gate, member); });
+    }
+    if (replaced != 0) {
+        ticker_.cancel(replaced);
+    }
+    return true;
+}
+
+bool Parking::leave(Place& place) {
+    std::shared_ptr<Waiter> left; // released after the lock
+    const std::lock_guard lock(place.shard_.mutex);
+    const auto parked = place.scope_.waiters.find(place.seat_);
+    if (parked == place.scope_.waiters.end()) {
+        return false;
+    }
+    left = std::move(parked->second);
+    place.scope_.waiters.erase(parked);
+    parked_.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+}
+
+void Parking::pass_on(Place& place) {
+    Resumes resumes;
+    {
+        const std::lock_guard lock(place.shard_.mutex);
+        ++place.scope_.version;
+        place.scope_.attempt = 1;
+        parked_.fetch_sub(take_waiters(place.scope_, 1, resumes), std::memory_order_relaxed);
+    }
+    resume_all(resumes);
+}
+
+void Parking::wake(std::string_view key, std::string_view group,
+                   std::span<const std::string_view> partitions, std::uint64_t count,
+                   Urgency urgency) {
+    auto& shard = shard_of(key);
+    Resumes resumes;
+    {
+        const std::lock_guard lock(shard.mutex);
+        auto* gate = shard.find(key);
+        if (gate == nullptr) {
+            return; // nobody has a ticket: whoever comes later looks after the event
+        }
+        const auto now = clock_.now();
+        if (urgency == Urgency::coalesced) {
+            if (gate->last_wake && now - *gate->last_wake < kCoalesce) {
+                gate->pending_count += count;
+                for (const auto partition : partitions) {
+                    gate->pending_partitions.emplace(partition);
+                }
+                gate->pending_all |=
+                    partitions.empty() || gate->pending_partitions.size() > kMaxPendingPartitions;
+                if (!gate->pending) {
+                    gate->pending = true;
+                    ticker_.at(*gate->last_wake + kCoalesce,
+                               [this, &shard, name = gate->key] { coalesced_due(shard, name); });
+                }
+                return;
+            }
+            gate->last_wake = now;
+        }
+        gate->each(group, partitions, [&](Scope& scope) {
+            ++scope.version;
+            scope.attempt = 1;
+            parked_.fetch_sub(take_waiters(scope, scope.partition ? 1 : count, resumes),
+                              std::memory_order_relaxed);
+        });
+    }
+    resume_all(resumes);
+}
+
+void Parking::coalesced_due(Shard& shard, const std::string& key) {
+    std::uint64_t count = 0;
+    std::set<std::string> names;
+    {
+        const std::lock_guard lock(shard.mutex);
+        auto* gate = shard.find(key);
+        if (gate == nullptr || !gate->pending) {
+            return;
+        }
+        gate->pending = false;
+        gate->last_wake.reset(); // the quiet time is over: the wake below is the next one
+        count = std::exchange(gate->pending_count, 0);
+        names = std::exchange(gate->pending_partitions, {});
+        if (std::exchange(gate->pending_all, false)) {
+            names.clear();
+        }
+    }
+    const std::vector<std::string_view> partitions(names.begin(), names.end());
+    wake(key, {}, partitions, count, Urgency::coalesced);
+}
+
+void Parking::floor_due(Shard& shard, const std::string& key, const std::string& member) {
+    Resumes resumes;
+    {
+        const std::lock_guard lock(shard.mutex);
+        auto* gate = shard.find(key);
+        if (gate == nullptr) {
+            return;
+        }
+        const auto found = gate->scopes.find(member);
+        if (found == gate->scopes.end()) {
+            return;
+        }
+        auto& scope = *found->second;
+        const auto now = clock_.now();
+        if (scope.timer == 0 || scope.due > now) {
+            return; // replaced by a later timer of its own
+        }
+        scope.timer = 0;
+        if (scope.waiters.empty()) {
+            return; // everyone was woken meanwhile; the next to park arms a new one
+        }
+        ++scope.attempt;
+        parked_.fetch_sub(take_waiters(scope, 1, resumes), std::memory_order_relaxed);
+        if (!scope.waiters.empty()) {
+            scope.due = now + backoff_.interval(scope.attempt);
+            scope.timer = ticker_.at(
+                scope.due, [this, &shard, key, member] { floor_due(shard, key, member); });
+        }
+    }
+    resume_all(resumes);
+}
+
+void Parking::close() {
+    closed_.store(true);
+    Resumes resumes;
+    for (const auto& shard : shards_) {
+        const std::lock_guard lock(shard->mutex);
+        for (auto& [key, gate] : shard->gates) {
+            for (auto& [member, scope] : gate->scopes) {
+                ++scope->version;
+                parked_.fetch_sub(take_waiters(*scope, scope->waiters.size(), resumes),
+                                  std::memory_order_relaxed);
+            }
+        }
+    }
+    resume_all(resumes);
+}
+
+bool Parking::closed() const noexcept {
+    return closed_.load();
+}
+
+std::size_t Parking::parked() const noexcept {
+    return parked_.load(std::memory_order_relaxed);
+}
+
+} // namespace queen::broker

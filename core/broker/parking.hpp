@@ -1,0 +1,144 @@
+// broker/parking.hpp - where pops wait.
+//
+// A scope is what a pop waits for: a queue's partitions for one group, one partition, or all queues
+// with some labels. Per scope there is an eventcount with a FIFO:
+//
+//   pop:    ticket() -> look -> found: answer, and pass_on() while more is ready
+//                            -> nothing: park(); refused when a wake came since ticket() -> look
+//                            again
+//   event:  state changes, then wake(): moves the ticket, resumes the first `count` waiters
+//
+// Who wakes whom, and what happens when it fails:
+//   - A wake that comes between look and park is not lost: park() sees the moved ticket (LP-3).
+//   - A waiter that took something while more is ready wakes one more (chained wake), so a wake
+//   that
+//     was too narrow still reaches everyone who has work.
+//   - A waiter that was resumed and cannot look (its client went) passes its wake on.
+//   - A wake that never came (a lost hint, an expired lease) costs at most one backoff interval:
+//   while
+//     anyone is parked the scope's floor timer runs and resumes one waiter, not all.
+#pragma once
+#include "base/workers.hpp"
+
+#include <queen/plugin/types.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace queen::broker {
+
+/// What a pop waits for. `gate` is the queue's key, or discovery_gate() of the tenant.
+struct WaitScope {
+    std::string gate;
+    std::string group;
+    std::optional<std::string> partition;                      ///< pinned
+    std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
+
+    std::string member() const; ///< key inside the gate
+};
+
+std::string discovery_gate(std::string_view tenant);
+
+/// Someone parked. `resume` is called without any lock held, from any thread, once per successful
+/// park; it must only hand the work on.
+class Waiter {
+public:
+    virtual ~Waiter() = default;
+    virtual void resume() = 0;
+};
+
+struct Backoff {
+    std::chrono::milliseconds initial{100};
+    std::int64_t threshold = 3; ///< attempts at `initial`
+    double multiplier = 2.0;
+    std::chrono::milliseconds max{1'000}; ///< the floor: no scope sleeps longer unlooked
+
+    /// LP-1: attempts up to the threshold wait `initial`, then initial x attempt x multiplier.
+    Nanoseconds interval(std::int64_t attempt) const noexcept;
+};
+
+/// Invariant: a scope with waiters has a floor timer; a scope nobody entered is not in the map.
+/// Locks: shard mutex -> the ticker's own. Waiters are resumed with none held.
+class Parking {
+    struct Shard;
+    struct Gate;
+    struct Scope;
+
+public:
+    enum class Urgency {
+        coalesced, ///< at once if the gate was quiet for kCoalesce, else once when that is over
+        at_once
+    };
+    static constexpr std::chrono::milliseconds kCoalesce{5};
+
+    /// One pop's seat at a scope, in the order of entering. Not shared between threads.
+    class Place {
+    public:
+        ~Place();
+        Place(const Place&) = delete;
+        Place& operator=(const Place&) = delete;
+
+    private:
+        friend class Parking;
+        Place(Parking& parking, Shard& shard, Gate& gate, Scope& scope, std::uint64_t seat)
+            : parking_(parking), shard_(shard), gate_(gate), scope_(scope), seat_(seat) {}
+        Parking& parking_;
+        Shard& shard_;
+        Gate& gate_;
+        Scope& scope_;
+        const std::uint64_t seat_;
+        std::uint64_t ticket_ = 0;
+    };
+
+    Parking(Ticker& ticker, const Clock& clock, Backoff backoff);
+    ~Parking();
+
+    std::unique_ptr<Place> enter(const WaitScope& scope);
+    /// Registers interest: a wake after this call makes park() refuse. Take it before each look.
+    void ticket(Place& place);
+    /// Parks until resumed. `next_due`: when the source expects something, pulls the floor forward.
+    /// @return false when a wake came since the ticket, or the parking is closed: look again
+    bool park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next_due);
+    /// Takes a parked waiter out. @return false when it is not parked: its resume is on the way
+    bool leave(Place& place);
+    /// Wakes one more waiter of the place's scope: more is ready, or a wake cannot be used here.
+    void pass_on(Place& place);
+
+    /// Something arrived or was freed in `gate`. Wildcard and discovery scopes get up to `count`
+    /// waiters resumed; pinned scopes one, and only those of `partitions` (empty: of all).
+    /// @param group empty: every group
+    /// @thread any, without locks that waiters may need
+    void wake(std::string_view gate, std::string_view group,
+              std::span<const std::string_view> partitions, std::uint64_t count, Urgency urgency);
+
+    /// Resumes everyone and refuses to park from now on.
+    void close();
+    bool closed() const noexcept;
+    std::size_t parked() const noexcept;
+
+private:
+    using Resumes = std::vector<std::shared_ptr<Waiter>>;
+    Shard& shard_of(std::string_view gate) noexcept;
+    void exit(Place& place);
+    void floor_due(Shard& shard, const std::string& gate, const std::string& member);
+    void coalesced_due(Shard& shard, const std::string& gate);
+
+    Ticker& ticker_;
+    const Clock& clock_;
+    const Backoff backoff_;
+    std::vector<std::unique_ptr<Shard>> shards_;
+    std::atomic<bool> closed_{false};
+    std::atomic<std::size_t> parked_{0};
+};
+
+} // namespace queen::broker

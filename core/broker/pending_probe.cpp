@@ -1,0 +1,82 @@
+#include "broker/pending_probe.hpp"
+
+#include "model/names.hpp"
+
+#include <utility>
+
+namespace queen::broker {
+namespace {
+
+/// Names an untrusted client can invent are not remembered without bound.
+constexpr std::size_t kMaxAsked = 100'000;
+
+std::string key_of(const PendingQuery& query) {
+    auto key = queue_key(query.tenant, query.queue);
+    key.append(1, kKeySeparator).append(query.group);
+    if (query.partition) {
+        key.append(1, kKeySeparator).append("p").append(*query.partition);
+    } else if (query.labels) {
+        key.append(1, kKeySeparator).append("d").append(query.labels->first);
+        key.append(1, kKeySeparator).append(query.labels->second);
+    }
+    return key;
+}
+
+} // namespace
+
+PendingProbe::PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait)
+    : store_(store), clock_(clock), wait_(wait) {}
+
+void PendingProbe::ask(const PendingQuery& query, Answer answer) {
+    const auto key = key_of(query);
+    {
+        const std::lock_guard lock(mutex_);
+        const auto [at, started] = running_.try_emplace(key);
+        if (!started) {
+            at->second.next.push_back(std::move(answer));
+            return;
+        }
+        at->second.now.push_back(std::move(answer));
+    }
+    run(key, query);
+}
+
+void PendingProbe::run(const std::string& key, const PendingQuery& query) {
+    probes_.fetch_add(1, std::memory_order_relaxed);
+    store_.has_pending(clock_.now() + wait_, query, [this, key, query](const Result<bool>& result) {
+        std::vector<Answer> answers;
+        bool again = false;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto at = running_.find(key);
+            answers = std::move(at->second.now);
+            at->second.now = std::exchange(at->second.next, {});
+            again = !at->second.now.empty();
+            if (!again) {
+                running_.erase(at);
+            }
+        }
+        if (again) {
+            run(key, query);
+        }
+        for (const auto& answer : answers) {
+            answer(result);
+        }
+    });
+}
+
+bool PendingProbe::due(const PendingQuery& query, std::chrono::milliseconds interval) {
+    const auto now = clock_.now();
+    const std::lock_guard lock(mutex_);
+    if (asked_.size() >= kMaxAsked) {
+        asked_.clear(); // costs one early probe per scope
+    }
+    const auto [at, fresh] = asked_.try_emplace(key_of(query), now);
+    if (!fresh && now - at->second < interval) {
+        return false;
+    }
+    at->second = now;
+    return true;
+}
+
+} // namespace queen::broker

@@ -1,0 +1,47 @@
+#pragma once
+#include "ports/store.hpp"
+
+#include <queen/plugin/types.hpp>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace queen::broker {
+
+/// Asks the store whether a scope has anything pending, once for all who ask at the same time. A
+/// probe that already runs is not shared: it may have begun before the caller's ticket, and its
+/// "no" would be a lost wake. Those who come meanwhile share the next one.
+///
+/// Invariant: at most one probe per scope runs.
+/// Locks: `mutex_` is a leaf.
+class PendingProbe {
+public:
+    using Answer = std::function<void(const Result<bool>&)>;
+    PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait);
+    /// @thread worker; `answer` runs once, on a worker.
+    void ask(const PendingQuery& query, Answer answer);
+    /// Whether a probe of this scope may be asked again: at most one per `interval`. Remembers yes.
+    bool due(const PendingQuery& query, std::chrono::milliseconds interval);
+    std::uint64_t probes() const noexcept { return probes_.load(std::memory_order_relaxed); }
+
+private:
+    struct Running {
+        std::vector<Answer> now;
+        std::vector<Answer> next;
+    };
+    void run(const std::string& key, const PendingQuery& query);
+
+    Store& store_;
+    const Clock& clock_;
+    const std::chrono::milliseconds wait_;
+    std::mutex mutex_;
+    std::unordered_map<std::string, Running> running_;
+    std::unordered_map<std::string, SteadyTime> asked_;
+    std::atomic<std::uint64_t> probes_{0};
+};
+
+} // namespace queen::broker

@@ -1,0 +1,82 @@
+#pragma once
+#include "base/workers.hpp"
+#include "broker/announce.hpp"
+#include "broker/parking.hpp"
+#include "broker/sources.hpp"
+#include "model/subscription.hpp"
+#include "ports/store.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace queen::broker {
+
+struct PopRequest {
+    enum class Shape { wildcard, pinned, discovery } shape = Shape::wildcard;
+    std::string tenant;
+    std::string queue;     ///< wildcard and pinned
+    std::string partition; ///< pinned
+    std::string ns, task;  ///< discovery
+    std::string group;     ///< kQueueModeGroup for those who name none
+    std::int32_t batch = 200;
+    std::int32_t partitions = 1;
+    bool auto_ack = false;
+    bool wait = false;
+    std::chrono::milliseconds timeout{30'000}; ///< of a waiting pop, already capped
+    std::int32_t lease_seconds = 0;            ///< 0: the queue's
+    Subscription subscription;
+};
+
+/// What a pop delivers. No partitions: nothing (204).
+struct PopBatch {
+    std::string lease_id; ///< empty with autoAck
+    std::vector<PoppedPartition> partitions;
+};
+
+/// A pop that may wait. Whoever asked keeps it to call abandon() when the client goes.
+class PopCall {
+public:
+    virtual ~PopCall() = default;
+    /// The client is gone: a parked pop leaves its place and passes on a wake it was given.
+    /// @thread any, any number of times
+    virtual void abandon() = 0;
+};
+
+/// The pop path: in-memory look, store, park (seeds of rules SV-*, LP-*).
+class Pop {
+public:
+    struct Options {
+        std::chrono::milliseconds wait{30'000};          ///< for a session
+        std::chrono::milliseconds probe_interval{1'000}; ///< non-waiting pops of a quiet source
+        bool pending_gate = true;
+        std::size_t parked = 0; ///< most parked pops; 0: no limit
+    };
+    struct Statistics {
+        std::uint64_t pops = 0, delivered = 0, empty = 0, failed = 0, parked_now = 0, scans = 0,
+                      list_claims = 0, probes = 0;
+    };
+    Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
+        Workers& workers, Ticker& ticker, const Clock& clock, Options options);
+    ~Pop();
+    /// @thread worker. `done` runs once on a worker unless the call is abandoned first.
+    /// @errors unavailable, timeout, store_failed (only without `wait`); overloaded when too many
+    /// park
+    std::shared_ptr<PopCall> pop(PopRequest request, Done<PopBatch> done);
+    /// Hands a leased batch back whose answer could not be delivered (rule GB-1).
+    void undelivered(const PopRequest& request, const PopBatch& batch);
+    /// Every parked pop is answered empty now; later ones do not park. @thread any
+    void close();
+    /// A queue or group is gone: what was learnt about it is dropped.
+    void forget(std::string_view tenant, std::string_view queue);
+    Statistics statistics() const;
+
+private:
+    friend class PopWork;
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+} // namespace queen::broker

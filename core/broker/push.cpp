@@ -1,0 +1,327 @@
+#include "broker/push.hpp"
+
+#include "base/text.hpp"
+#include "model/frame.hpp"
+#include "model/names.hpp"
+#include "model/segment.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+
+namespace queen::broker {
+namespace {
+
+/// A statement that only lost a race (deadlock, serialization) is sent again this often.
+constexpr int kTransientTries = 3;
+
+struct Slot {
+    std::size_t leader; ///< first item of the request with the same queue, partition and id
+    TxnHash hash;
+};
+
+/// The items of one (queue, partition), in request order, without repeats.
+struct Group {
+    std::string queue;
+    std::string partition;
+    std::vector<std::size_t> items;
+};
+
+} // namespace
+
+/// One request until its answer. Lives in the callbacks of the statement under way.
+struct Push::Job : std::enable_shared_from_this<Push::Job> {
+    Job(Push& push_in, PushRequest request_in,
+        std::function<void(std::vector<PushItemResult>)> done_in)
+        : push(push_in), request(std::move(request_in)), done(std::move(done_in)) {}
+
+    /// Groups that go into one statement.
+    struct Call {
+        std::vector<std::size_t> groups;
+        int tries = 0;
+    };
+    /// A frame that the store knows already; its first message's id is looked up.
+    struct Repeat {
+        std::size_t item;
+        Uuid partition_id;
+        Offset first;
+    };
+
+    void start() {
+        assign_ids();
+        plan(all_groups());
+        next();
+    }
+
+    void assign_ids() {
+        std::unordered_map<std::string, std::size_t> leaders;
+        std::unordered_map<std::string, std::size_t> group_of;
+        for (std::size_t i = 0; i < request.items.size(); ++i) {
+            auto& item = request.items[i];
+            PushItemResult result;
+            result.message_id = push.ids_.next();
+            if (item.transaction_id.empty()) {
+                item.transaction_id = to_string(result.message_id);
+            }
+            result.transaction_id = item.transaction_id;
+            results.push_back(std::move(result));
+
+            auto key = item.queue;
+            key.append(1, kKeySeparator).append(item.partition);
+            const auto [group, fresh] = group_of.try_emplace(key, groups.size());
+            if (fresh) {
+                groups.push_back({item.queue, item.partition, {}});
+            }
+            key.append(1, kKeySeparator).append(item.transaction_id);
+            const auto [leader, first] = leaders.try_emplace(std::move(key), i);
+            slots.push_back({leader->second, hash_transaction_id(item.transaction_id)});
+            if (first) {
+                groups[group->second].items.push_back(i);
+            }
+        }
+    }
+
+    std::vector<std::size_t> all_groups() const {
+        std::vector<std::size_t> all(groups.size());
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i] = i;
+        }
+        return all;
+    }
+
+    /// Packs the groups and cuts them into statements of bounded size.
+    void plan(const std::vector<std::size_t>& wanted) {
+        std::size_t bytes = 0;
+        for (const auto g : wanted) {
+            pack(g);
+            const auto size = segments[g].blob.size();
+            if (calls.empty() || fresh_calls == 0 ||
+                calls.back().groups.size() >= push.options_.call_segments ||
+                bytes + size > push.options_.call_bytes) {
+                calls.push_back({});
+                ++fresh_calls;
+                bytes = 0;
+            }
+            calls.back().groups.push_back(g);
+            bytes += size;
+        }
+        fresh_calls = 0;
+    }
+
+    void pack(std::size_t g) {
+        const auto& group = groups[g];
+        PushSegment segment;
+        segment.tenant = request.tenant;
+        segment.queue = group.queue;
+        segment.partition = group.partition;
+        segment.count = static_cast<std::uint32_t>(group.items.size());
+        std::string frames;
+        for (const auto i : group.items) {
+            const auto& item = request.items[i];
+            // The id's length was checked with the request, so a frame cannot be refused here.
+            (void)append_frame(frames, {.message_id = results[i].message_id,
+                                        .transaction_id = item.transaction_id,
+                                        .payload = item.payload});
+            segment.hashes.append(slots[i].hash.view());
+        }
+        segment.blob = compress_segment(frames, push.options_.zstd_level);
+        segments[g] = std::move(segment);
+    }
+
+    void next() {
+        if (calls.empty()) {
+            find_first_ids();
+            return;
+        }
+        auto call = std::move(calls.front());
+        calls.pop_front();
+        ++call.tries;
+        std::vector<PushSegment> batch;
+        for (const auto g : call.groups) {
+            batch.push_back(segments[g]);
+        }
+        push.store_.push(
+            push.clock_.now() + push.options_.wait, std::move(batch),
+            [self = shared_from_this(), call](const Result<std::vector<PushOutcome>>& outcomes) {
+                self->answered(call, outcomes);
+            });
+    }
+
+    void answered(const Call& call, const Result<std::vector<PushOutcome>>& outcomes) {
+        if (!outcomes) {
+            refused(call, outcomes.error());
+        } else if (outcomes->size() != call.groups.size()) {
+            fail_groups(call, "the store answered for another number of groups");
+        } else {
+            accept(call, *outcomes);
+        }
+        next();
+    }
+
+    void refused(const Call& call, const Error& error) {
+        if (error.code == Errc::transient && call.tries < kTransientTries) {
+            calls.push_front(call);
+            return;
+        }
+        const bool permanent =
+            error.code == Errc::store_failed || error.code == Errc::invalid_argument;
+        if (!permanent || call.groups.size() == 1) {
+            fail_groups(call, error.message);
+            return;
+        }
+        // One bad group failed the statement: halve until it stands alone (its neighbours store).
+        const auto middle =
+            call.groups.begin() + static_cast<std::ptrdiff_t>(call.groups.size() / 2);
+        calls.push_front({{middle, call.groups.end()}, 0});
+        calls.push_front({{call.groups.begin(), middle}, 0});
+    }
+
+    void fail_groups(const Call& call, const std::string& why) {
+        for (const auto g : call.groups) {
+            for (const auto i : groups[g].items) {
+                results[i].status = PushStatus::error;
+                results[i].error = why;
+            }
+            segments.erase(g);
+        }
+    }
+
+    void accept(const Call& call, const std::vector<PushOutcome>& outcomes) {
+        std::vector<std::size_t> again;
+        std::unordered_map<std::string, std::vector<Arrival>> arrivals;
+        for (std::size_t n = 0; n < outcomes.size(); ++n) {
+            const auto g = call.groups[n];
+            const auto& outcome = outcomes[n];
+            auto& group = groups[g];
+            segments.erase(g);
+            if (!outcome.duplicate) {
+                queued(group, outcome);
+                arrivals[group.queue].push_back(
+                    {group.partition, outcome.partition_id, group.items.size()});
+            } else if (drop_repeats(group, outcome) && !group.items.empty()) {
+                again.push_back(g); // survivors, in a transaction of their own (FUS-9)
+            }
+        }
+        for (const auto& [queue, list] : arrivals) {
+            push.announcer_.arrived(request.tenant, queue, plugin::Origin::push, list);
+        }
+        plan(again);
+    }
+
+    void queued(const Group& group, const PushOutcome& outcome) {
+        auto offset = outcome.base.value();
+        for (const auto i : group.items) {
+            results[i].status = PushStatus::queued;
+            results[i].offset = Offset{offset++};
+        }
+    }
+
+    /// Takes the frames the store knows out of the group. False when the answer makes no sense:
+    /// then nothing was stored and every item is in error.
+    bool drop_repeats(Group& group, const PushOutcome& outcome) {
+        std::vector<bool> known(group.items.size(), false);
+        for (const auto& repeat : outcome.repeats) {
+            if (repeat.frame >= known.size()) {
+                continue;
+            }
+            const auto item = group.items[repeat.frame];
+            known[repeat.frame] = true;
+            results[item].status = PushStatus::duplicate;
+            results[item].message_id = {};
+            results[item].offset = repeat.first;
+            repeats.push_back({item, outcome.partition_id, repeat.first});
+        }
+        std::vector<std::size_t> survivors;
+        for (std::size_t f = 0; f < known.size(); ++f) {
+            if (!known[f]) {
+                survivors.push_back(group.items[f]);
+            }
+        }
+        const bool shrunk = survivors.size() < group.items.size(); // also bounds the rounds
+        if (!shrunk) {
+            for (const auto i : group.items) {
+                results[i].error = "the store answered 'duplicate' without naming one";
+            }
+        }
+        group.items = std::move(survivors);
+        return shrunk;
+    }
+
+    /// Looks up the message ids behind the repeats, one stored segment at a time.
+    void find_first_ids() {
+        if (repeats.empty()) {
+            answer();
+            return;
+        }
+        const auto wanted = repeats.back();
+        push.store_.segment_at(
+            push.clock_.now() + push.options_.wait, wanted.partition_id, wanted.first,
+            [self = shared_from_this(), wanted](const Result<std::optional<StoredSegment>>& found) {
+                if (found && *found) {
+                    self->read_ids(wanted.partition_id, **found);
+                } else {
+                    self->repeats.pop_back(); // retention took it: the id stays all zero
+                }
+                self->find_first_ids();
+            });
+    }
+
+    /// Settles every repeat whose first message lies in this segment, the wanted one among them.
+    void read_ids(const Uuid& partition_id, const StoredSegment& segment) {
+        const auto bytes = decompress_segment(segment.blob);
+        const auto frames =
+            bytes ? parse_frames(*bytes) : Result<std::vector<Frame>>(fail(bytes.error()));
+        std::erase_if(repeats, [&](const Repeat& repeat) {
+            if (repeat.partition_id != partition_id || repeat.first < segment.base ||
+                repeat.first > segment.end) {
+                return false;
+            }
+            const auto index =
+                static_cast<std::size_t>(repeat.first.value() - segment.base.value());
+            if (frames && index < frames->size()) {
+                results[repeat.item].message_id = (*frames)[index].message_id;
+            }
+            return true; // unreadable: the id stays all zero
+        });
+    }
+
+    void answer() {
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            const auto& leader = results[slots[i].leader];
+            if (slots[i].leader == i) {
+                continue;
+            }
+            results[i].message_id = leader.message_id;
+            results[i].offset = leader.offset;
+            results[i].error = leader.error;
+            results[i].status =
+                leader.status == PushStatus::queued ? PushStatus::duplicate : leader.status;
+        }
+        done(std::move(results));
+    }
+
+    Push& push;
+    PushRequest request;
+    std::function<void(std::vector<PushItemResult>)> done;
+    std::vector<PushItemResult> results;
+    std::vector<Slot> slots;
+    std::vector<Group> groups;
+    std::unordered_map<std::size_t, PushSegment> segments; ///< packed, by group
+    std::deque<Call> calls;
+    std::size_t fresh_calls = 0;
+    std::vector<Repeat> repeats;
+};
+
+Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options)
+    : store_(store), announcer_(announcer), clock_(clock), options_(options) {}
+
+void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
+    if (request.items.empty()) {
+        done({});
+        return;
+    }
+    std::make_shared<Job>(*this, std::move(request), std::move(done))->start();
+}
+
+} // namespace queen::broker

@@ -1,0 +1,63 @@
+#pragma once
+#include "broker/announce.hpp"
+#include "model/uuid7.hpp"
+#include "ports/store.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace queen::broker {
+
+/// One message to store. Names and ids were checked by the caller.
+struct PushItem {
+    std::string queue;
+    std::string partition;
+    std::string transaction_id; ///< empty: the minted message id
+    std::string_view payload;   ///< exact bytes of the request; valid while `PushRequest::hold` is
+};
+
+struct PushRequest {
+    std::string tenant;
+    std::vector<PushItem> items;
+    std::shared_ptr<const std::string> hold; ///< owns the bytes behind the payloads
+};
+
+enum class PushStatus { queued, duplicate, buffered, failed, error };
+
+struct PushItemResult {
+    PushStatus status = PushStatus::error;
+    Uuid message_id; ///< of a duplicate the first message's; all zero when its segment is gone
+    std::string transaction_id;
+    std::optional<Offset> offset; ///< queued and duplicate
+    std::string error;            ///< why, for status error
+};
+
+/// Stores messages: one segment per (queue, partition) of the request, all in one transaction; a
+/// group that the store refuses does not fail its neighbours (PUSH-4, FUS-9). Announces what was
+/// stored before the answer goes out.
+/// Locks: none of its own.
+class Push {
+public:
+    struct Options {
+        int zstd_level = 3;
+        std::chrono::milliseconds wait{30'000}; ///< for a session
+        std::size_t call_segments = 256;        ///< most segments in one statement
+        std::size_t call_bytes = 8u << 20;      ///< most blob bytes in one statement
+    };
+    Push(Store& store, Announcer& announcer, const Clock& clock, Options options);
+    /// Results in item order. @thread worker; `done` runs once, on a worker.
+    void push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done);
+
+private:
+    struct Job;
+    Store& store_;
+    Announcer& announcer_;
+    const Clock& clock_;
+    Options options_;
+    Uuid7 ids_;
+};
+
+} // namespace queen::broker

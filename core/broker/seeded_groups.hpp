@@ -1,0 +1,29 @@
+#pragma once
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace queen::broker {
+
+/// Which (tenant, queue, group) have made first contact. Positive knowledge only: unknown means the
+/// wildcard procedure, which provisions, registers and seeds (SV-2). The store says when the marker
+/// is gone (PopResult::seeded).
+/// Locks: `mutex_` is a leaf.
+/// @thread any
+class SeededGroups {
+public:
+    bool contains(const std::string& queue_key, const std::string& group) const;
+    void add(const std::string& queue_key, const std::string& group);
+    void forget(const std::string& queue_key, const std::string& group);
+    void forget(const std::string& queue_key);
+
+private:
+    static constexpr std::size_t kMaxGroups = 100'000; ///< beyond: start over, one scan per group
+    mutable std::mutex mutex_;
+    std::unordered_map<std::string, std::unordered_set<std::string>> groups_;
+    std::size_t size_ = 0;
+};
+
+} // namespace queen::broker

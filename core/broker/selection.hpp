@@ -1,0 +1,43 @@
+#pragma once
+#include "broker/sources.hpp"
+#include "ports/store.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace queen::broker {
+
+/// What a source picked for one round of a pop, until its verdicts are known. The drop guard: a
+/// selection that dies unsettled settles as requeue, so that no slot of a source leaks (SV-4).
+class HeldSelection {
+public:
+    /// Asks `source`; keeps it alive until the settle.
+    HeldSelection(SourcePtr source, const plugin::Take& take);
+    ~HeldSelection();
+    HeldSelection(const HeldSelection&) = delete;
+    HeldSelection& operator=(const HeldSelection&) = delete;
+
+    plugin::Pick pick() const noexcept { return selection_.pick; }
+    const std::vector<std::string>& names() const noexcept { return names_; }
+    /// The windowBuffer the source held for, when it did.
+    std::optional<Nanoseconds> held_window() const noexcept;
+
+    /// Gives the verdicts of a claim back, once.
+    void settle(const PopResult& result, bool auto_ack, SteadyTime now);
+
+private:
+    class Collector;
+    void settle_with(std::span<const plugin::Verdict> verdicts);
+
+    SourcePtr source_;
+    std::string key_, tenant_, queue_, group_;
+    std::vector<std::string> names_;
+    std::vector<std::uint64_t> tokens_;
+    plugin::Selection selection_;
+    bool settled_ = false;
+};
+
+} // namespace queen::broker

@@ -1,0 +1,224 @@
+#include "http/ack_reader.hpp"
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "http/request_names.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+namespace queen::http {
+namespace {
+
+using json::Kind;
+using json::Value;
+
+constexpr std::string_view kAllowedWords =
+    "completed, success, acked, ok, failed, retry, dlq or left out";
+// Stands for a leaseId that is not an id: no pop ever mints it, so no lease fits it.
+constexpr std::string_view kNobodysLease = "00000000-0000-0000-0000-000000000000";
+
+std::optional<AckStatus> status_of(std::string_view word) {
+    std::string lower(word);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (lower == "completed" || lower == "success" || lower == "acked" || lower == "ok") {
+        return AckStatus::completed;
+    }
+    if (lower == "failed") {
+        return AckStatus::failed;
+    }
+    if (lower == "retry") {
+        return AckStatus::retry;
+    }
+    if (lower == "dlq") {
+        return AckStatus::dlq;
+    }
+    return std::nullopt;
+}
+
+// A string member; missing and null read as "".
+Result<std::string_view> text_of(Value object, std::string_view name) {
+    const Value value = object[name];
+    switch (value.kind()) {
+    case Kind::missing:
+    case Kind::null:
+        return std::string_view();
+    case Kind::string:
+        return value.string();
+    case Kind::boolean:
+    case Kind::number:
+    case Kind::array:
+    case Kind::object:
+        break;
+    }
+    return fail(Errc::invalid_argument, std::string(name) + " is not a string");
+}
+
+void write_value(json::Writer& writer, Value value) {
+    switch (value.kind()) {
+    case Kind::missing:
+    case Kind::null:
+        writer.null();
+        break;
+    case Kind::boolean:
+        writer.boolean(value.boolean().value_or(false));
+        break;
+    case Kind::number:
+        writer.raw(value.raw_number());
+        break;
+    case Kind::string:
+        writer.string(value.string());
+        break;
+    case Kind::array:
+        writer.begin_array();
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            write_value(writer, value.at(i));
+        }
+        writer.end_array();
+        break;
+    case Kind::object:
+        writer.begin_object();
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            writer.key(value.key_at(i));
+            write_value(writer, value.value_at(i));
+        }
+        writer.end_object();
+        break;
+    }
+}
+
+// The consumer's reason must never make its ack fail (K20, K45): what is not a string is kept as
+// its JSON, and NUL, which PostgreSQL's text cannot hold, becomes the replacement character.
+std::string reason_of(Value value) {
+    std::string text;
+    if (value.is(Kind::string)) {
+        text = value.string();
+    } else if (!value.is(Kind::missing) && !value.is(Kind::null)) {
+        json::Writer writer(text);
+        write_value(writer, value);
+    }
+    for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) {
+        text.replace(at, 1, "\xEF\xBF\xBD");
+    }
+    return text;
+}
+
+Result<void> read_status(Value value, broker::AckItem& item) {
+    if (value.is(Kind::missing) || value.is(Kind::null)) {
+        return {};
+    }
+    if (!value.is(Kind::string) || value.string().empty()) {
+        return fail(Errc::invalid_argument, "status must be one of " + std::string(kAllowedWords));
+    }
+    if (const auto status = status_of(value.string())) {
+        item.status = *status;
+    } else {
+        item.status = AckStatus::failed; // never loses a message; the item's error names the word
+        item.unknown_word = value.string();
+    }
+    return {};
+}
+
+Result<broker::AckItem> read_item(Value value) {
+    if (!value.is(Kind::object)) {
+        return fail(Errc::invalid_argument, "an acknowledgment is not an object");
+    }
+    broker::AckItem item;
+    for (const auto& [name, field] : {std::pair{"transactionId", &item.transaction_id},
+                                      {"partitionId", &item.partition_id},
+                                      {"leaseId", &item.lease_id}}) {
+        const auto text = text_of(value, name);
+        if (!text) {
+            return fail(text.error());
+        }
+        *field = *text;
+    }
+    if (!item.lease_id.empty()) {
+        const auto lease = parse_uuid(item.lease_id);
+        item.lease_id = lease ? to_string(*lease) : std::string(kNobodysLease);
+    }
+    if (auto ok = read_status(value["status"], item); !ok) {
+        return fail(ok.error());
+    }
+    item.error = reason_of(value["error"]);
+    return item;
+}
+
+Result<json::Document> read_object(std::string_view body) {
+    if (body.size() > kMaxAckBodyBytes) {
+        return fail(Errc::too_large, "an acknowledgment body may have " +
+                                         std::to_string(kMaxAckBodyBytes) + " bytes, got " +
+                                         std::to_string(body.size()));
+    }
+    auto document = json::Document::parse(body);
+    if (document && !document->root().is(Kind::object)) {
+        return fail(Errc::invalid_argument, "the body is not an object");
+    }
+    return document;
+}
+
+Result<broker::AckRequest> request_for(std::string_view tenant, Value root) {
+    const auto text = text_of(root, "consumerGroup");
+    if (!text) {
+        return fail(text.error());
+    }
+    auto group = read_group(*text);
+    if (!group) {
+        return fail(group.error());
+    }
+    broker::AckRequest request;
+    request.tenant = tenant;
+    request.group = std::move(*group);
+    return request;
+}
+
+} // namespace
+
+Result<broker::AckRequest> read_ack(std::string_view tenant, std::string_view body) {
+    const auto document = read_object(body);
+    if (!document) {
+        return fail(document.error());
+    }
+    auto request = request_for(tenant, document->root());
+    if (!request) {
+        return request;
+    }
+    auto item = read_item(document->root());
+    if (!item) {
+        return fail(item.error());
+    }
+    request->items.push_back(std::move(*item));
+    return request;
+}
+
+Result<broker::AckRequest> read_ack_batch(std::string_view tenant, std::string_view body) {
+    const auto document = read_object(body);
+    if (!document) {
+        return fail(document.error());
+    }
+    auto request = request_for(tenant, document->root());
+    if (!request) {
+        return request;
+    }
+    const Value items = document->root()["acknowledgments"];
+    if (items.is(Kind::missing) || items.is(Kind::null)) {
+        return fail(Errc::invalid_argument, "acknowledgments is required");
+    }
+    if (!items.is(Kind::array)) {
+        return fail(Errc::invalid_argument, "acknowledgments is not an array");
+    }
+    request->items.reserve(items.size());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        auto item = read_item(items.at(i));
+        if (!item) {
+            return fail(item.error().code,
+                        "item " + std::to_string(i) + ": " + item.error().message);
+        }
+        request->items.push_back(std::move(*item));
+    }
+    return request;
+}
+
+} // namespace queen::http

@@ -1,0 +1,65 @@
+#pragma once
+#include "base/workers.hpp"
+#include "broker/ack.hpp"
+#include "broker/admin.hpp"
+#include "broker/pop.hpp"
+#include "broker/push.hpp"
+#include "http/message.hpp"
+#include "model/names.hpp"
+#include "settings/settings.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace queen::http {
+
+/// What the routes work with. Everything outlives the Routes.
+struct Services {
+    broker::Push& push;
+    broker::Pop& pop;
+    broker::Acks& acks;
+    broker::Admin& admin;
+    Workers& workers;
+    const settings::Settings& settings;
+    std::string version;
+};
+
+/// The values of a pattern's parameters, by name.
+using Parameters = std::vector<std::pair<std::string_view, std::string>>;
+
+/// One request on its way through a route: owes the answer, gives it at most once.
+class Call {
+public:
+    Call(const Services& services, Request request, std::shared_ptr<Exchange> exchange,
+         Parameters parameters);
+
+    const Services& services() const noexcept { return services_; }
+    Request& request() noexcept { return request_; }
+    Exchange& exchange() noexcept { return *exchange_; }
+    /// "" when the route has none of that name.
+    std::string_view parameter(std::string_view name) const noexcept;
+    /// Of the whole request; one tenant until tokens or headers name others.
+    std::string_view tenant() const noexcept { return kDefaultTenant; }
+
+    /// @thread any. A second answer is dropped.
+    void reply(Reply reply, std::function<void()> undelivered = {});
+    /// Puts queue, partition and group of the path through the one rule for names.
+    /// @errors invalid_argument, name_too_long
+    Result<void> check_parameters();
+    /// Runs what renders an answer. An exception out of it is a fault of ours: logged, 500.
+    void guard(const std::function<void()>& render) noexcept;
+
+private:
+    const Services& services_;
+    Request request_;
+    std::shared_ptr<Exchange> exchange_;
+    Parameters parameters_;
+    std::atomic<bool> replied_{false};
+};
+
+} // namespace queen::http

@@ -1,0 +1,175 @@
+// http/pop_handler.cpp - one pop, from its parameters to the answer's last byte.
+//
+// A batch is owed to the peer until the front has handed all of the answer to the kernel. When the
+// peer is gone before that, or the batch cannot be rendered, a leased batch is handed back (GB-1);
+// what autoAck consumed is gone, which is what at-most-once means. A waiting pop is given up as
+// soon as the peer goes.
+#include "base/json.hpp"
+#include "http/error_map.hpp"
+#include "http/handlers.hpp"
+#include "http/pop_reader.hpp"
+#include "http/pop_writer.hpp"
+
+#include <Poco/Logger.h>
+
+namespace queen::http {
+namespace {
+
+using Shape = broker::PopRequest::Shape;
+
+Reply nothing() {
+    Reply reply;
+    reply.status = 204;
+    return reply;
+}
+
+// The contract's body for a discovery that would look everywhere.
+Reply labels_missing() {
+    Reply reply;
+    reply.status = 400;
+    json::Writer(reply.body)
+        .begin_object()
+        .key("success")
+        .boolean(false)
+        .key("error")
+        .string("namespace or task is required")
+        .key("code")
+        .string("bad_request")
+        .key("messages")
+        .begin_array()
+        .end_array()
+        .end_object();
+    return reply;
+}
+
+Reply pop_failed(const Error& error) {
+    Reply reply;
+    reply.status = 500;
+    json::Writer(reply.body)
+        .begin_object()
+        .key("error")
+        .string("pop failed")
+        .key("code")
+        .string(rule_for(error.code).code)
+        .key("detail")
+        .string(error.message)
+        .end_object();
+    return reply;
+}
+
+Reply failure(const Error& error) {
+    switch (error.code) {
+    case Errc::timeout:
+    case Errc::transient:
+    case Errc::store_failed:
+    case Errc::corrupt:
+    case Errc::internal:
+        return pop_failed(error);
+    case Errc::invalid_argument:
+    case Errc::name_too_long:
+    case Errc::not_found:
+    case Errc::conflict:
+    case Errc::unavailable:
+    case Errc::unsupported:
+    case Errc::overloaded:
+    case Errc::too_large:
+    case Errc::shutting_down:
+        return error_reply(error);
+    }
+    return error_reply(error); // a number outside the enum
+}
+
+// Gives a leased batch back, on a worker. Nothing to do for autoAck.
+void hand_back(const std::shared_ptr<Call>& call, const broker::PopRequest& request,
+               const broker::PopBatch& batch) {
+    if (batch.lease_id.empty() || batch.partitions.empty()) {
+        return;
+    }
+    call->services().pop.undelivered(request, batch);
+}
+
+void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::PopRequest>& request,
+            Result<broker::PopBatch> outcome) {
+    if (!outcome) {
+        call->reply(failure(outcome.error()));
+        return;
+    }
+    if (outcome->partitions.empty()) {
+        call->reply(nothing());
+        return;
+    }
+    auto batch = std::make_shared<broker::PopBatch>(std::move(*outcome));
+    Result<std::string> body = fail(Errc::internal, {});
+    call->guard([&] { body = render_pop(*request, *batch); });
+    if (!body) {
+        Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
+                                        request->group + "\" reason=\"" + body.error().message +
+                                        "\"");
+        hand_back(call, *request, *batch);
+        call->reply(pop_failed(body.error()));
+        return;
+    }
+    if (body->empty()) { // claimed partitions without a single message
+        hand_back(call, *request, *batch);
+        call->reply(nothing());
+        return;
+    }
+    for (PoppedPartition& partition : batch->partitions) {
+        for (PoppedSegment& segment : partition.segments) {
+            std::string().swap(segment.blob); // rendered; a hand-back needs the addresses only
+        }
+    }
+    call->reply(json_reply(std::move(*body)), [call, request, batch] {
+        call->services().workers.post(
+            [call, request, batch] { hand_back(call, *request, *batch); });
+    });
+}
+
+void pop(const std::shared_ptr<Call>& call, const PopTarget& target) {
+    const auto query = Query::parse(call->request().query);
+    if (!query) {
+        call->reply(error_reply(query.error()));
+        return;
+    }
+    auto read = read_pop(target, *query, call->services().settings);
+    if (!read) {
+        call->reply(error_reply(read.error()));
+        return;
+    }
+    if (target.shape == Shape::discovery && read->ns.empty() && read->task.empty()) {
+        call->reply(labels_missing());
+        return;
+    }
+    if (call->exchange().gone()) { // while it queued for a worker: take nothing for nobody
+        call->reply(nothing());
+        return;
+    }
+    const bool wait = read->wait;
+    auto request = std::make_shared<broker::PopRequest>(std::move(*read));
+    auto waiting =
+        call->services().pop.pop(*request, [call, request](Result<broker::PopBatch> outcome) {
+            answer(call, request, std::move(outcome));
+        });
+    if (wait && waiting) {
+        call->exchange().watch([waiting, workers = &call->services().workers] {
+            workers->post([waiting] { waiting->abandon(); });
+        });
+    }
+}
+
+} // namespace
+
+void pop_wildcard(const std::shared_ptr<Call>& call) {
+    pop(call, {Shape::wildcard, call->tenant(), call->parameter("queue"), {}});
+}
+
+void pop_pinned(const std::shared_ptr<Call>& call) {
+    pop(call,
+        {Shape::pinned, call->tenant(), call->parameter("queue"), call->parameter("partition")});
+}
+
+void pop_discovery(const std::shared_ptr<Call>& call) {
+    pop(call, {Shape::discovery, call->tenant(), {}, {}});
+}
+
+} // namespace queen::http

@@ -1,0 +1,219 @@
+#include "http/route_table.hpp"
+
+#include "base/assert.hpp"
+
+#include <algorithm>
+
+namespace queen::http {
+namespace {
+
+// What later routes wait for, as an answer names it.
+constexpr std::string_view kTransactions = "transactions";
+constexpr std::string_view kMessages = "the message browser";
+constexpr std::string_view kDeadLetters = "dead letters";
+constexpr std::string_view kGroups = "consumer group administration";
+constexpr std::string_view kTimers = "timers";
+constexpr std::string_view kStatistics = "statistics and dashboards";
+constexpr std::string_view kMetrics = "metrics";
+constexpr std::string_view kSystem = "maintenance and system switches";
+constexpr std::string_view kTraces = "traces";
+constexpr std::string_view kKeyValue = "the key-value store";
+constexpr std::string_view kStreams = "streams";
+constexpr std::string_view kEphemeral = "ephemeral queues";
+constexpr std::string_view kFetch = "reading the log by offset";
+constexpr std::string_view kLocks = "locks";
+constexpr std::string_view kIdentity = "authentication";
+constexpr std::string_view kMesh = "the mesh's HTTP side";
+constexpr std::string_view kConnectors = "connectors";
+constexpr std::string_view kReplication =
+    "replication inside the broker (PostgreSQL does that here)";
+constexpr std::string_view kQuota = "quotas";
+
+// The pop routes refuse HEAD: it would lease, or with autoAck consume, messages nobody is shown.
+constexpr Route kRoutes[] = {
+    {"POST", "/api/v1/push", push, {}},
+    {"GET", "/api/v1/pop/queue/:queue", pop_wildcard, {}, false},
+    {"GET", "/api/v1/pop/queue/:queue/partition/:partition", pop_pinned, {}, false},
+    {"GET", "/api/v1/pop", pop_discovery, {}, false},
+    {"POST", "/api/v1/ack", ack_one, {}},
+    {"POST", "/api/v1/ack/batch", ack_batch, {}},
+    {"POST", "/api/v1/lease/:leaseId/extend", extend_lease, {}},
+    {"POST", "/api/v1/configure", configure, {}},
+    {"GET", "/api/v1/resources/queues", list_queues, {}},
+    {"GET", "/api/v1/resources/queues/:queue", queue_detail, {}},
+    {"DELETE", "/api/v1/resources/queues/:queue", delete_queue, {}},
+    {"GET", "/health", health, {}},
+    {"GET", "/status", status, {}},
+
+    {"POST", "/api/v1/transaction", nullptr, kTransactions},
+
+    {"GET", "/api/v1/messages", nullptr, kMessages},
+    {"GET", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
+    {"DELETE", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
+    {"POST", "/api/v1/messages/:partitionId/:transactionId/retry", nullptr, kMessages},
+
+    {"GET", "/api/v1/dlq", nullptr, kDeadLetters},
+    {"DELETE", "/api/v1/dlq", nullptr, kDeadLetters},
+    {"POST", "/api/v1/dlq/:id/replay", nullptr, kDeadLetters},
+
+    {"GET", "/api/v1/consumer-groups", nullptr, kGroups},
+    {"GET", "/api/v1/consumer-groups/lagging", nullptr, kGroups},
+    {"POST", "/api/v1/consumer-groups/positions", nullptr, kGroups},
+    {"GET", "/api/v1/consumer-groups/:group", nullptr, kGroups},
+    {"DELETE", "/api/v1/consumer-groups/:group", nullptr, kGroups},
+    {"DELETE", "/api/v1/consumer-groups/:group/queues/:queue", nullptr, kGroups},
+    {"POST", "/api/v1/consumer-groups/:group/subscription", nullptr, kGroups},
+    {"POST", "/api/v1/consumer-groups/:group/queues/:queue/seek", nullptr, kGroups},
+    {"POST", "/api/v1/consumer-groups/:group/queues/:queue/partitions/:partition/seek", nullptr,
+     kGroups},
+
+    {"POST", "/api/v1/timers", nullptr, kTimers},
+    {"GET", "/api/v1/timers/:queue", nullptr, kTimers},
+    {"GET", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
+    {"DELETE", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
+    {"GET", "/api/v1/system/kv-timers", nullptr, kTimers},
+    {"POST", "/api/v1/system/kv-timers", nullptr, kTimers},
+
+    {"GET", "/api/v1/resources/overview", nullptr, kStatistics},
+    {"GET", "/api/v1/resources/namespaces", nullptr, kStatistics},
+    {"GET", "/api/v1/resources/tasks", nullptr, kStatistics},
+    {"GET", "/api/v1/resources/queues/:queue/depth", nullptr, kStatistics},
+    {"GET", "/api/v1/resources/queues/:queue/sizes", nullptr, kStatistics},
+    {"POST", "/api/v1/stats/refresh", nullptr, kStatistics},
+    {"GET", "/api/v1/status", nullptr, kStatistics},
+    {"GET", "/api/v1/status/queues", nullptr, kStatistics},
+    {"GET", "/api/v1/status/queues/:queue", nullptr, kStatistics},
+    {"GET", "/api/v1/status/analytics", nullptr, kStatistics},
+    {"GET", "/api/v1/status/buffers", nullptr, kStatistics},
+    {"GET", "/api/v1/analytics/:view", nullptr, kStatistics},
+
+    {"GET", "/metrics", nullptr, kMetrics},
+    {"GET", "/metrics/prometheus", nullptr, kMetrics},
+
+    {"GET", "/api/v1/system/maintenance", nullptr, kSystem},
+    {"POST", "/api/v1/system/maintenance", nullptr, kSystem},
+    {"GET", "/api/v1/system/maintenance/pop", nullptr, kSystem},
+    {"POST", "/api/v1/system/maintenance/pop", nullptr, kSystem},
+    {"GET", "/api/v1/system/shared-state", nullptr, kSystem},
+    {"POST", "/api/v1/system/reload", nullptr, kSystem},
+    {"*", "/api/v1/system/raft/*rest", nullptr, kReplication},
+    {"*", "/api/v1/system/*rest", nullptr, kSystem},
+
+    {"POST", "/api/v1/traces", nullptr, kTraces},
+    {"GET", "/api/v1/traces/names", nullptr, kTraces},
+    {"GET", "/api/v1/traces/by-name/:name", nullptr, kTraces},
+    {"GET", "/api/v1/traces/:partitionId/:transactionId", nullptr, kTraces},
+
+    {"POST", "/api/v1/kv", nullptr, kKeyValue},
+    {"GET", "/api/v1/kv/:ns/*key", nullptr, kKeyValue},
+    {"PUT", "/api/v1/kv/:ns/*key", nullptr, kKeyValue},
+    {"DELETE", "/api/v1/kv/:ns/*key", nullptr, kKeyValue},
+    {"GET", "/api/v1/resources/kv/namespaces", nullptr, kKeyValue},
+    {"POST", "/api/v1/resources/kv/list", nullptr, kKeyValue},
+
+    {"POST", "/streams/v1/queries", nullptr, kStreams},
+    {"POST", "/streams/v1/state/get", nullptr, kStreams},
+    {"POST", "/streams/v1/cycle", nullptr, kStreams},
+
+    {"POST", "/api/v1/fetch", nullptr, kFetch},
+    {"POST", "/api/v1/partitions/changed", nullptr, kFetch},
+    {"POST", "/api/v1/locks", nullptr, kLocks},
+
+    {"POST", "/api/v1/ephemeral/push", nullptr, kEphemeral},
+    {"*", "/api/v1/ephemeral/*rest", nullptr, kEphemeral},
+
+    {"GET", "/auth/me", nullptr, kIdentity},
+    {"GET", "/auth/login", nullptr, kIdentity},
+    {"POST", "/auth/logout", nullptr, kIdentity},
+
+    {"*", "/internal/api/*rest", nullptr, kMesh},
+    {"*", "/api/v1/connectors", nullptr, kConnectors},
+    {"*", "/api/v1/connectors/*rest", nullptr, kConnectors},
+    {"*", "/api/v1/raft/*rest", nullptr, kReplication},
+    {"GET", "/api/v1/resources/quota", nullptr, kQuota},
+    {"DELETE", "/api/v1/resources/tenant", nullptr, kQuota},
+};
+
+std::vector<std::string_view> split(std::string_view pattern) {
+    std::vector<std::string_view> segments;
+    QUEEN_ASSERT(!pattern.empty() && pattern.front() == '/', "a pattern begins with a slash");
+    while (!pattern.empty()) {
+        pattern.remove_prefix(1);
+        const std::size_t slash = pattern.find('/');
+        segments.push_back(pattern.substr(0, slash));
+        pattern.remove_prefix(slash == std::string_view::npos ? pattern.size() : slash);
+    }
+    return segments;
+}
+
+} // namespace
+
+std::span<const Route> all_routes() {
+    return kRoutes;
+}
+
+RouteTable::RouteTable(std::span<const Route> routes) {
+    entries_.reserve(routes.size());
+    for (const Route& route : routes) {
+        auto segments = split(route.pattern);
+        const bool rest = segments.back().starts_with('*');
+        entries_.push_back({&route, std::move(segments), rest});
+    }
+}
+
+bool RouteTable::fits(const Entry& entry, const std::vector<std::string>& segments) noexcept {
+    const std::size_t fixed = entry.segments.size() - (entry.rest ? 1 : 0);
+    if (entry.rest ? segments.size() <= fixed : segments.size() != fixed) {
+        return false;
+    }
+    for (std::size_t i = 0; i < fixed; ++i) {
+        if (!entry.segments[i].starts_with(':') && entry.segments[i] != segments[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Parameters RouteTable::parameters_of(const Entry& entry, const std::vector<std::string>& segments) {
+    Parameters parameters;
+    for (std::size_t i = 0; i < entry.segments.size(); ++i) {
+        if (entry.segments[i].starts_with(':')) {
+            parameters.emplace_back(entry.segments[i].substr(1), segments[i]);
+        } else if (entry.segments[i].starts_with('*')) {
+            std::string rest = segments[i];
+            for (std::size_t j = i + 1; j < segments.size(); ++j) {
+                rest.append("/").append(segments[j]);
+            }
+            parameters.emplace_back(entry.segments[i].substr(1), std::move(rest));
+        }
+    }
+    return parameters;
+}
+
+RouteTable::Match RouteTable::find(std::string_view method,
+                                   const std::vector<std::string>& segments) const {
+    Match match;
+    for (const Entry& entry : entries_) {
+        if (!fits(entry, segments)) {
+            continue;
+        }
+        const Route& route = *entry.route;
+        const bool head = route.method == "GET" && route.head;
+        if (route.method == "*" || route.method == method || (head && method == "HEAD")) {
+            match.route = &route;
+            match.parameters = parameters_of(entry, segments);
+            match.allowed.clear();
+            return match;
+        }
+        match.allowed.push_back(route.method);
+        if (head) {
+            match.allowed.push_back("HEAD");
+        }
+    }
+    std::sort(match.allowed.begin(), match.allowed.end());
+    match.allowed.erase(std::unique(match.allowed.begin(), match.allowed.end()),
+                        match.allowed.end());
+    return match;
+}
+
+} // namespace queen::http
