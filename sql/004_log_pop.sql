@@ -11,13 +11,17 @@
 --   marker, cursors of all partitions, watermark row       group key, exclusive
 --   one cursor            group key, shared, and the cursor's own key
 -- Lock order as in 001. Assumes READ COMMITTED. Raises 22023 for an unknown subscription mode,
--- 22007 and 22008 for an unreadable time.
+-- 22007 and 22008 for an unreadable time, 0A000 for conflation.
 
 -- What a pop says about where a new group begins. Modes: all, new, timestamp; at: their time.
+-- p_conflate is part of the procedures' contract and refused: there is no conflation.
 CREATE OR REPLACE FUNCTION queen._subscription(
-    p_mode text, p_from text, OUT mode text, OUT at timestamptz)
+    p_mode text, p_from text, p_conflate boolean, OUT mode text, OUT at timestamptz)
 LANGUAGE plpgsql AS $$
 BEGIN
+    IF p_conflate THEN
+        RAISE EXCEPTION 'conflation is not supported' USING ERRCODE = '0A000';
+    END IF;
     IF coalesce(p_mode, '') NOT IN ('', 'all', 'new', 'new-only', 'new_only', 'newonly') THEN
         RAISE EXCEPTION 'unknown subscriptionMode "%"; allowed: all, new', p_mode
             USING ERRCODE = '22023';
@@ -394,12 +398,12 @@ CREATE OR REPLACE FUNCTION queen.log_pop_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
 RETURNS TABLE (r_base bigint, r_start_idx integer, r_take integer, r_msg_count integer,
                r_created_at timestamptz, r_blob bytea)
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub   record := queen._subscription(p_sub_mode, p_sub_from);
+    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
     v_queue record;
     v_claim record;
 BEGIN
@@ -432,13 +436,14 @@ CREATE OR REPLACE FUNCTION queen.log_pop_specific_bin_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 BEGIN
     SELECT l.meta, l.blobs INTO meta, blobs
     FROM queen.log_pop_list_v1(p_queue, p_group, ARRAY[p_partition], p_budget, p_lease_s, p_worker,
-                               p_auto_ack, 1, p_sub_mode, p_sub_from, false, p_tenant) l;
+                               p_auto_ack, 1, p_sub_mode, p_sub_from, false, p_tenant,
+                               p_conflate) l;
 END $$;
 
 -- @
@@ -448,7 +453,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_specific_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -456,7 +461,8 @@ DECLARE
 BEGIN
     SELECT queen._wire(b.meta, b.blobs) -> 'partitions' -> 0 INTO v_part
     FROM queen.log_pop_specific_bin_v1(p_queue, p_partition, p_group, p_budget, p_lease_s,
-                                       p_worker, p_auto_ack, p_sub_mode, p_sub_from, p_tenant) b;
+                                       p_worker, p_auto_ack, p_sub_mode, p_sub_from, p_tenant,
+                                       p_conflate) b;
     RETURN jsonb_build_object('segments', coalesce(v_part -> 'segments', '[]'),
                               'partitionId', v_part -> 'partitionId',
                               'deliveryAttempt', v_part -> 'deliveryAttempt');
@@ -470,11 +476,11 @@ CREATE OR REPLACE FUNCTION queen.log_pop_list_v1(
     p_queue text, p_group text, p_names text[], p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
     OUT meta jsonb, OUT blobs bytea[], OUT states jsonb)
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub   record := queen._subscription(p_sub_mode, p_sub_from);
+    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
     v_queue record;
     v_pids  uuid[];
     v_names text[];
@@ -504,14 +510,14 @@ END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
-    '_subscription(text, text)',
+    '_subscription(text, text, boolean)',
     '_offset_before(uuid, timestamptz, bigint, bigint, timestamptz)',
     '_register_group(uuid, uuid, text, text, timestamptz)',
     '_create_cursor(uuid, uuid, text, text, timestamptz)',
     '_claim(uuid, uuid, text, integer, integer, text, boolean, integer, integer, text, timestamptz)',
     '_claim_many(uuid[], uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean)',
     '_wire(jsonb, bytea[])',
-    'log_pop_v1(text, text, text, integer, integer, text, boolean, text, text, boolean, uuid)',
-    'log_pop_specific_v1(text, text, text, integer, integer, text, boolean, text, text, uuid)',
-    'log_pop_specific_bin_v1(text, text, text, integer, integer, text, boolean, text, text, uuid)',
-    'log_pop_list_v1(text, text, text[], integer, integer, text, boolean, integer, text, text, boolean, uuid)']);
+    'log_pop_v1(text, text, text, integer, integer, text, boolean, text, text, boolean, uuid, boolean)',
+    'log_pop_specific_v1(text, text, text, integer, integer, text, boolean, text, text, uuid, boolean)',
+    'log_pop_specific_bin_v1(text, text, text, integer, integer, text, boolean, text, text, uuid, boolean)',
+    'log_pop_list_v1(text, text, text[], integer, integer, text, boolean, integer, text, text, boolean, uuid, boolean)']);

@@ -112,11 +112,11 @@ CREATE OR REPLACE FUNCTION queen.log_pop_wildcard_bin_v1(
     p_queue text, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from);
+    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
     v_queue  record;
     v_seeded boolean := false;
     v_parts  jsonb[] := '{}';
@@ -150,12 +150,13 @@ CREATE OR REPLACE FUNCTION queen.log_pop_wildcard_wire_v1(
     p_queue text, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT queen._wire(b.meta, b.blobs)
     FROM queen.log_pop_wildcard_bin_v1(p_queue, p_group, p_budget, p_lease_s, p_worker, p_auto_ack,
-                                       p_max_partitions, p_sub_mode, p_sub_from, p_tenant) b
+                                       p_max_partitions, p_sub_mode, p_sub_from, p_tenant,
+                                       p_conflate) b
 $$;
 
 -- @
@@ -166,13 +167,13 @@ CREATE OR REPLACE FUNCTION queen.log_pop_discover_bin_v1(
     p_namespace text, p_task text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     v_ns     text := coalesce(p_namespace, '');
     v_task   text := coalesce(p_task, '');
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from);
+    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
     v_qid    uuid;
     v_ready  uuid[] := '{}';
     v_seeded boolean := true;
@@ -191,7 +192,7 @@ BEGIN
         v_seeded := v_try = 1 AND pg_try_advisory_xact_lock(hashtextextended(
             p_tenant || '/' || v_ns || '/' || v_task || '/' || p_group, 45));
         EXIT WHEN NOT v_seeded;
-        v_sub := queen._subscription(p_sub_mode, p_sub_from);
+        v_sub := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
         INSERT INTO queen.consumer_groups_metadata
             (tenant_id, consumer_group, namespace, task, subscription_mode,
              subscription_timestamp)
@@ -226,13 +227,13 @@ CREATE OR REPLACE FUNCTION queen.log_pop_discover_wire_v1(
     p_namespace text, p_task text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT queen._wire(b.meta, b.blobs)
     FROM queen.log_pop_discover_bin_v1(p_namespace, p_task, p_group, p_budget, p_lease_s, p_worker,
                                        p_auto_ack, p_max_partitions, p_sub_mode, p_sub_from,
-                                       p_tenant) b
+                                       p_tenant, p_conflate) b
 $$;
 
 -- @
@@ -324,10 +325,10 @@ SELECT queen._keep_only(ARRAY[
     '_scan_floor(uuid, text)', '_note_empty_scan(uuid[], text, timestamptz)',
     '_scan_and_claim(uuid[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean)',
     '_any_pending(uuid[], text)',
-    'log_pop_wildcard_bin_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid)',
-    'log_pop_wildcard_wire_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid)',
-    'log_pop_discover_bin_v1(text, text, text, integer, integer, text, boolean, integer, text, text, uuid)',
-    'log_pop_discover_wire_v1(text, text, text, integer, integer, text, boolean, integer, text, text, uuid)',
+    'log_pop_wildcard_bin_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',
+    'log_pop_wildcard_wire_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',
+    'log_pop_discover_bin_v1(text, text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',
+    'log_pop_discover_wire_v1(text, text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',
     'log_has_pending_v1(text, text, uuid)',
     'log_partition_has_pending_v1(text, text, text, uuid)',
     'log_discover_has_pending_v1(text, text, text, uuid)']);

@@ -5,7 +5,7 @@
 -- expired or lost lease changes nothing (K08). Only the database's clock judges a lease.
 -- Lock order: log_consumers only. Queue settings are read without a lock.
 -- Expected refusals are values: partition not found, consumer not found, invalid or expired lease,
--- no leased batch, position beyond leased batch. Raises 22023 for arrays of different length.
+-- no leased batch, position beyond leased batch, partition not owned by tenant. Raises 22023 for arrays of different length.
 
 -- Writes the outcome of an ack to a cursor row that the caller has locked: the cursor, the end of
 -- the lease if p_release, a charge of the retry budget on the head p_charge if that is not null,
@@ -215,14 +215,16 @@ BEGIN
         RAISE EXCEPTION 'unknown ack status; allowed: completed, failed, retry, dlq'
             USING ERRCODE = '22023';
     END IF;
-    SELECT q.name AS queue, p.name AS part, p.txns_start, q.retry_limit,
+    SELECT q.tenant_id, q.name AS queue, p.name AS part, p.txns_start, q.retry_limit,
            q.dead_letter_queue OR q.dlq_after_max_retries AS dead_letters
     INTO v_part
     FROM queen.log_partitions p
     JOIN queen.queues q ON q.id = p.queue_id
-    WHERE p.id = p_pid AND (p_tenant IS NULL OR q.tenant_id = p_tenant);
+    WHERE p.id = p_pid;
     IF NOT FOUND THEN
         RETURN v_result || jsonb_build_object('error', 'partition not found');
+    ELSIF v_part.tenant_id <> p_tenant THEN
+        RETURN v_result || jsonb_build_object('error', 'partition not owned by tenant');
     END IF;
     v_result := v_result || jsonb_build_object('queue', v_part.queue, 'partition', v_part.part);
     SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at,

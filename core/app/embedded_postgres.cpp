@@ -606,17 +606,26 @@ void EmbeddedPostgres::set_running(Process process) {
     const std::lock_guard lock(mutex_);
     process_.emplace(std::move(process));
     last_error_.clear();
+    changed_.notify_all();
 }
 
 void EmbeddedPostgres::set_away(std::string why) {
     const std::lock_guard lock(mutex_);
     process_.reset();
     last_error_ = std::move(why);
+    changed_.notify_all();
 }
 
 pid_t EmbeddedPostgres::pid() const {
     const std::lock_guard lock(mutex_);
     return process_ ? process_->pid() : 0;
+}
+
+bool EmbeddedPostgres::await(std::chrono::milliseconds time,
+                             const std::function<bool(pid_t, const std::string&)>& done) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time,
+                             [&] { return done(process_ ? process_->pid() : 0, last_error_); });
 }
 
 std::string EmbeddedPostgres::trouble() const {

@@ -20,7 +20,9 @@
 #include "app/server_package.hpp"
 #include "base/clock.hpp"
 
+#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +33,8 @@ namespace queen::app {
 
 /// Invariant: while the object lives, the lock file of its directory is held, so no second broker
 /// works on the cluster.
-/// Locks: `mutex_` guards process_ and last_error_; nothing is called while it is held but reads.
+/// Locks: `mutex_` guards process_ and last_error_; nothing but await()'s
+/// predicate is called while it is held.
 class EmbeddedPostgres {
 public:
     struct Options {
@@ -68,6 +71,10 @@ public:
     std::string conninfo(const std::string& database = "queen") const;
     /// The postmaster's; 0 while there is none. @thread any
     pid_t pid() const;
+    /// Waits until `done` holds for the postmaster (0: away) and trouble(), tried at each change.
+    /// @return whether it holds within `time`. @thread any
+    bool await(std::chrono::milliseconds time,
+               const std::function<bool(pid_t, const std::string&)>& done) const;
     bool adopted() const noexcept { return adopted_; } ///< found running by start()
     int major() const noexcept { return server_.major; }
     /// Why the server is away, "" while it is up. @thread any
@@ -121,6 +128,7 @@ private:
     bool adopted_ = false;
 
     mutable std::mutex mutex_;
+    mutable std::condition_variable changed_; ///< either of the two below
     std::optional<Process> process_;
     std::string last_error_;
 
