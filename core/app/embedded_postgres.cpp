@@ -2,7 +2,7 @@
 
 #include "app/data_directory.hpp"
 #include "app/postgres_settings.hpp"
-#include "base/text.hpp"
+#include "app/socket_folder.hpp"
 
 #include <Poco/Logger.h>
 #include <fcntl.h>
@@ -28,9 +28,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kSocketPathLimit = 107; // sockaddr_un holds 108 with the NUL
-constexpr std::string_view kSocketName = "/.s.PGSQL.5432";
-constexpr std::uintmax_t kLogLimit = 32U << 20U;      // guess: days of an unhappy server
 constexpr std::uintmax_t kHardlyAnySpace = 1U << 20U; // a cluster needs some 16 MiB a WAL file
 constexpr auto kPoll = 20ms;                          // a start takes 0.4 s
 constexpr auto kPredecessorTime = 30s; // an orphan was seen to take 2 s to be collected
@@ -53,34 +50,10 @@ std::string conninfo_value(std::string_view value) {
     return text + "'";
 }
 
-/// The most telling line of what a failed server program said, without its prefix.
-std::string telling_line(const std::string& text) {
-    std::istringstream lines(text);
-    std::string line;
-    std::string found;
-    while (std::getline(lines, line)) {
-        for (const std::string_view mark :
-             {"PANIC:  ", "FATAL:  ", "initdb: error: ", "postgres: "}) {
-            const std::size_t at = line.find(mark);
-            const bool settled = found.find("No space left") != std::string::npos;
-            if (at != std::string::npos && !settled) {
-                found = line.substr(at + mark.size());
-            }
-        }
-    }
-    return found;
-}
-
 bool out_of_space(const std::string& folder) {
     struct statvfs info {};
     return statvfs(folder.c_str(), &info) == 0 &&
            static_cast<std::uintmax_t>(info.f_bavail) * info.f_frsize < kHardlyAnySpace;
-}
-
-std::uintmax_t size_of(const std::string& path) {
-    std::error_code missing;
-    const auto size = fs::file_size(path, missing);
-    return missing ? 0 : size;
 }
 
 } // namespace
@@ -118,7 +91,7 @@ Result<void> EmbeddedPostgres::open() {
     }
     data_ = std::move(*data);
     cluster_ = data_ + "/postgres";
-    log_ = data_ + "/postgres.log";
+    log_ = PostgresLog(data_ + "/postgres.log");
     auto lock = lock_data_directory(data_);
     if (!lock) {
         return fail(lock.error());
@@ -146,8 +119,9 @@ Result<void> EmbeddedPostgres::open() {
             return made;
         }
     }
-    if (auto prepared = prepare_socket_folder(); !prepared) {
-        return prepared;
+    socket_folder_ = socket_folder_for(data_, account_);
+    if (auto opened = open_socket_folder(socket_folder_, account_); !opened) {
+        return opened;
     }
     const auto changed = write_configuration();
     if (!changed) {
@@ -209,44 +183,6 @@ Result<void> EmbeddedPostgres::make_cluster() {
     Error failure = start_failure(std::move(reason)); // looks at the space before it is given back
     fs::remove_all(fresh, error);
     return fail(std::move(failure));
-}
-
-Result<void> EmbeddedPostgres::prepare_socket_folder() {
-    const auto fits = [](const std::string& folder) {
-        // A comma would part one address into two for libpq.
-        return folder.size() + kSocketName.size() <= kSocketPathLimit &&
-               folder.find(',') == std::string::npos;
-    };
-    socket_folder_ = data_ + "/run";
-    if (!fits(socket_folder_)) {
-        const char* runtime = account_.change ? "/run" : getenv("XDG_RUNTIME_DIR");
-        std::string base = runtime != nullptr ? runtime : "";
-        if (base.empty() || access(base.c_str(), W_OK | X_OK) != 0 ||
-            !fits(base + "/queen-0123456789abcdef")) {
-            base = "/tmp";
-        }
-        const std::uint64_t hash = std::hash<std::string>{}(data_);
-        const std::string_view bytes(reinterpret_cast<const char*>(&hash), sizeof hash);
-        socket_folder_ = base + "/queen-" + to_hex(bytes);
-    }
-    if (mkdir(socket_folder_.c_str(), 0700) == 0) {
-        if (account_.change && chown(socket_folder_.c_str(), account_.uid, account_.gid) != 0) {
-            return fail(system_error("cannot give away", socket_folder_, errno));
-        }
-        return {};
-    }
-    if (errno != EEXIST) {
-        return fail(system_error("cannot make socket folder", socket_folder_, errno));
-    }
-    // In a shared folder somebody else may have been first, to read along or to answer for us.
-    struct stat info {};
-    if (lstat(socket_folder_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-        info.st_uid != account_.uid || (info.st_mode & 077U) != 0) {
-        return fail(Errc::conflict, "socket folder " + socket_folder_ +
-                                        " exists and is not a private directory of the database's "
-                                        "user: remove it");
-    }
-    return {};
 }
 
 Result<bool> EmbeddedPostgres::write_configuration() const {
@@ -393,12 +329,13 @@ Result<void> EmbeddedPostgres::launch() {
 
 /// @return false when the predecessor has not let go yet
 Result<bool> EmbeddedPostgres::launch_once(SteadyTime deadline) {
-    trim_log();
-    const UniqueFd log(::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    log_.trim();
+    const UniqueFd log(
+        ::open(log_.path().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!log) {
-        return fail(system_error("cannot open", log_, errno));
+        return fail(system_error("cannot open", log_.path(), errno));
     }
-    const std::uintmax_t log_from = size_of(log_);
+    const std::uintmax_t log_from = log_.size();
     const Command command{.arguments = {server_.bin + "/postgres", "-D", cluster_, "-c",
                                         "listen_addresses=", "-c",
                                         "unix_socket_directories=\"" + socket_folder_ + "\""},
@@ -432,14 +369,14 @@ Result<bool> EmbeddedPostgres::launch_once(SteadyTime deadline) {
                                             std::to_string(options_.start_time.count()) + " s"));
         }
     }
-    std::string reason = reason_from_log(log_from);
+    std::string reason = log_.reason(log_from);
     if (reason.find("\"postmaster.pid\" already exists") != std::string::npos ||
         reason.find("pre-existing shared memory block") != std::string::npos) {
         return pause(kPoll) ? fail(Errc::shutting_down, "the broker stops") : Result<bool>(false);
     }
     if (reason.empty()) {
-        reason =
-            "it ended with " + describe_status(process->status().value_or(0)) + ", see " + log_;
+        reason = "it ended with " + describe_status(process->status().value_or(0)) + ", see " +
+                 log_.path();
     }
     return fail(start_failure(std::move(reason)));
 }
@@ -451,24 +388,6 @@ Error EmbeddedPostgres::start_failure(std::string reason) const {
     return {Errc::unavailable,
             "data directory " + data_ + ": PostgreSQL does not start: " + reason,
             {}};
-}
-
-std::string EmbeddedPostgres::reason_from_log(std::uintmax_t from) const {
-    std::ifstream file(log_, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(from));
-    std::ostringstream text;
-    text << file.rdbuf();
-    return telling_line(text.str());
-}
-
-/// The server holds the log open, so it is copied away and cut, not renamed; lines written between
-/// the two are lost.
-void EmbeddedPostgres::trim_log() const {
-    if (size_of(log_) > kLogLimit) {
-        std::error_code error;
-        fs::copy_file(log_, log_ + ".1", fs::copy_options::overwrite_existing, error);
-        fs::resize_file(log_, 0, error);
-    }
 }
 
 bool EmbeddedPostgres::answers() const {
@@ -570,7 +489,7 @@ void EmbeddedPostgres::supervise() {
         if ((watched[1].revents & POLLIN) != 0) {
             revive();
         } else {
-            trim_log();
+            log_.trim();
         }
     }
 }

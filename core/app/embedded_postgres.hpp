@@ -17,6 +17,7 @@
 // one cluster corrupt it, and PostgreSQL's own check relies on that file.
 #pragma once
 #include "app/child_process.hpp"
+#include "app/postgres_log.hpp"
 #include "app/server_package.hpp"
 #include "base/clock.hpp"
 
@@ -94,7 +95,6 @@ private:
     Result<void> open();
     Result<void> make_cluster();
     Result<bool> write_configuration() const;
-    Result<void> prepare_socket_folder();
     Result<void> find_or_launch(bool settings_changed);
     Result<bool> adopt(pid_t pid, SteadyTime deadline);
     Result<void> await_predecessor(SteadyTime deadline);
@@ -102,8 +102,6 @@ private:
     Result<bool> launch_once(SteadyTime deadline);
     Result<void> make_database() const;
     Error start_failure(std::string reason) const;
-    std::string reason_from_log(std::uintmax_t from) const;
-    void trim_log() const;
     bool answers() const;
 
     static Result<void> end(Process& process, Shutdown mode);
@@ -120,7 +118,7 @@ private:
     const Clock& clock_;
     std::string data_;    ///< canonical
     std::string cluster_; ///< data_/postgres
-    std::string log_;
+    PostgresLog log_{""};
     std::string socket_folder_;
     Account account_;
     ServerPackage server_;

@@ -105,7 +105,8 @@ TEST_F(EmbeddedPostgresRefusalTest, AnInitdbThatFailsLeavesNothingBehind) {
 TEST_F(EmbeddedPostgresRefusalTest, ASettingThatPostgresRefusesIsShown) {
     auto wanted = options();
     wanted.settings["shared_buffers"] = "many";
-    expect_line(refusal(wanted), {data(), "PostgreSQL does not start", "contains errors"});
+    expect_line(refusal(wanted),
+                {data(), "PostgreSQL does not start", "\"shared_buffers\": \"many\""});
 }
 
 /// In a mount namespace of its own, where a small file system is the data directory.
