@@ -41,10 +41,9 @@ Ticker::Id TickerThread::at(SteadyTime when, std::function<void()> task) {
     QUEEN_ASSERT(task != nullptr, "a ticker needs a task to run");
     const std::lock_guard lock(mutex_);
     const Id id = ++last_id_;
-    heap_.reserve(heap_.size() + 1); // so that nothing below can throw half way
-    tasks_.emplace(id, std::move(task));
     heap_.push_back({when, id});
     std::push_heap(heap_.begin(), heap_.end(), later);
+    tasks_.emplace(id, std::move(task)); // should memory end here, the entry counts as cancelled
     if (!thread_.joinable()) {
         thread_ = std::thread([this] { run(); });
     } else if (heap_.front().id == id) {

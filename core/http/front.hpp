@@ -1,4 +1,5 @@
 #pragma once
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "http/message.hpp"
 
@@ -37,7 +38,8 @@ public:
     /// Binds and listens; serves after start().
     /// @errors unavailable with one clear line (port taken, address not ours)
     static Result<std::unique_ptr<Front>> listen(const std::string& address, std::uint16_t port,
-                                                 Limits limits, Handler& handler);
+                                                 Limits limits, Handler& handler,
+                                                 const Clock& clock = SystemClock::instance());
     virtual ~Front() = default;
     virtual void start() = 0;
     virtual std::uint16_t port() const noexcept = 0; ///< the real one when 0 was asked for

@@ -36,6 +36,10 @@ tl::unexpected<Error> corrupt(std::string_view why) {
     return fail(Errc::corrupt, "segment is damaged: " + std::string(why));
 }
 
+tl::unexpected<Error> over(std::size_t limit) {
+    return corrupt("it is over " + std::to_string(limit) + " bytes when decompressed");
+}
+
 Result<std::string> decompress_whole(std::string_view blob, std::size_t size) {
     std::string frames(size, '\0');
     const std::size_t written = ZSTD_decompressDCtx(&decompressor(), frames.data(), frames.size(),
@@ -49,11 +53,11 @@ Result<std::string> decompress_whole(std::string_view blob, std::size_t size) {
     return frames;
 }
 
-Result<std::string> decompress_growing(std::string_view blob) {
+Result<std::string> decompress_growing(std::string_view blob, std::size_t limit) {
     ZSTD_DCtx& context = decompressor();
     ZSTD_DCtx_reset(&context, ZSTD_reset_session_only);
     ZSTD_inBuffer in{blob.data(), blob.size(), 0};
-    std::string frames(kTrustedBytes, '\0');
+    std::string frames(std::min(kTrustedBytes, limit), '\0');
     std::size_t size = 0;
     while (true) {
         ZSTD_outBuffer out{frames.data(), frames.size(), size};
@@ -69,10 +73,10 @@ Result<std::string> decompress_growing(std::string_view blob) {
         if (size < frames.size()) {
             return corrupt("it ends early");
         }
-        if (size == kMaxSegmentBytes) {
-            return corrupt("it is over 1 GiB when decompressed");
+        if (size == limit) {
+            return over(limit);
         }
-        frames.resize(std::min(2 * frames.size(), kMaxSegmentBytes));
+        frames.resize(std::min(2 * frames.size(), limit));
     }
 }
 
@@ -87,7 +91,7 @@ std::string compress_segment(std::string_view frames, int level) {
     return blob;
 }
 
-Result<std::string> decompress_segment(std::string_view blob) {
+Result<std::string> decompress_segment(std::string_view blob, std::size_t limit) {
     constexpr std::string_view kMagic = "\x28\xB5\x2F\xFD";
     if (!blob.starts_with(kMagic)) { // also keeps out zstd's skippable frames, which read as empty
         return corrupt("it is not a zstd frame");
@@ -103,11 +107,11 @@ Result<std::string> decompress_segment(std::string_view blob) {
     if (stated == ZSTD_CONTENTSIZE_ERROR) {
         return corrupt("its zstd header does not parse");
     }
-    if (stated != ZSTD_CONTENTSIZE_UNKNOWN && stated > kMaxSegmentBytes) {
-        return corrupt("it states more than 1 GiB");
+    if (stated != ZSTD_CONTENTSIZE_UNKNOWN && stated > limit) {
+        return over(limit);
     }
     return stated <= kTrustedBytes ? decompress_whole(blob, static_cast<std::size_t>(stated))
-                                   : decompress_growing(blob);
+                                   : decompress_growing(blob, limit);
 }
 
 } // namespace queen

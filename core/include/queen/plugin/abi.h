@@ -93,8 +93,8 @@ typedef struct queen_option {
 
 enum queen_log_level { QUEEN_LOG_ERROR = 1, QUEEN_LOG_WARNING, QUEEN_LOG_INFO, QUEEN_LOG_DEBUG };
 
-/* What the broker offers to every plugin. One queen_host per instance; valid until destroy returns.
- */
+/* What the broker offers to every plugin. One queen_host per instance; valid until destroy
+ * returns. */
 typedef struct queen_host {
     uint32_t size;
     uint32_t reserved;
@@ -219,6 +219,8 @@ typedef struct queen_reseed_row {
     queen_uuid partition_id;
 } queen_reseed_row;
 
+#define QUEEN_RESEED_ENOUGH 2 /* what reseed_page() answers when it needs no more rows */
+
 typedef void (*queen_stat_fn)(void* self, queen_str name, double value);
 
 /* What the host gives to candidate sources. */
@@ -241,13 +243,15 @@ typedef struct queen_candidates {
     uint32_t size;
     uint32_t reserved;
     void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
-    void (*destroy)(void* self);                                 /* [main] */
+    /* [main, or the worker that settles last] no other call of this instance runs or follows */
+    void (*destroy)(void* self);
     /* [worker] creates nothing, changes nothing. */
     int32_t (*peek)(void* self, const queen_scope* scope, queen_readiness* out);
     /* [worker] */
     int32_t (*take)(void* self, const queen_take* take, const queen_name_sink* sink,
                     queen_selection* out);
-    /* [worker] exactly once per successful take() that left a cookie or offered names. */
+    /* [worker] exactly once per successful take() that left a cookie or offered names. A name
+     * without a verdict was not evaluated: as QUEEN_REQUEUE. */
     int32_t (*settle)(void* self, const queen_scope* scope, void* cookie,
                       const queen_verdict* verdicts, size_t count);
     /* [worker] after the commit; `group` NULL means every group. */
@@ -263,7 +267,8 @@ typedef struct queen_candidates {
     int32_t (*forget)(void* self, queen_str tenant, const queen_str* queue, const queen_str* group);
     /* [worker] */
     int32_t (*configured)(void* self, const queen_queue* queue, const queen_queue_config* config);
-    /* [worker] non-zero ends the walk. */
+    /* [worker] QUEEN_RESEED_ENOUGH ends the walk without being a fault; any other non-zero is one,
+     * and ends it too. */
     int32_t (*reseed_page)(void* self, const queen_scope* scope, uint64_t ticket,
                            const queen_reseed_row* rows, size_t count);
     /* [worker] */

@@ -63,7 +63,8 @@ struct Take {
 class Names {
 public:
     virtual ~Names() = default;
-    /// @return false when full: stop. A name offered twice is ignored and counted as a fault.
+    /// @return false when there is no room for another name: stop. A name offered twice, or beyond
+    /// the limit of the take, is ignored and counted as a fault.
     virtual bool add(std::string_view partition, std::uint64_t token) = 0;
 };
 
@@ -120,6 +121,21 @@ public:
     virtual void add(std::string_view name, double value) = 0;
 };
 
+/// What a source may ask of the broker. Every call returns at once.
+/// @thread any, with no lock of the plugin's held: the broker may call back from inside
+class CandidateHost {
+public:
+    virtual ~CandidateHost() = default;
+    /// Wakes pops parked on the queue. An empty group means every group. `ready`: how many
+    /// partitions they may find.
+    virtual void wake(const Queue& queue, std::string_view group, std::uint64_t ready) = 0;
+    /// Walks the scope's partitions on a worker: reseed_page() per page, then reseed_done() exactly
+    /// once. `window`: only partitions written that long ago or later; zero for all.
+    virtual void reseed(const Scope& scope, Ticket ticket, Nanoseconds window) = 0;
+    /// Pulls the next tick() forward to `when`.
+    virtual void tick_at(SteadyTime when) = 0;
+};
+
 /// Where a pop's candidate partitions come from. Hints only: the store alone decides who gets a
 /// lease, so a stale entry costs one empty claim. Thread tags and memory rules stand in abi.h.
 class CandidateSource {
@@ -129,8 +145,8 @@ public:
     virtual Readiness peek(const Scope& scope) = 0;
     /// @thread worker. `out` takes at most `take.limit` names.
     virtual Selection take(const Take& take, Names& out) = 0;
-    /// @thread worker, exactly once per take() that left a cookie or names. A pop that died settles
-    /// with requeue.
+    /// @thread worker, exactly once per take() that left a cookie or names. A name without a
+    /// verdict was not evaluated and counts as requeue: a pop that died settles with no verdicts.
     virtual void settle(const Scope& scope, std::unique_ptr<Cookie> cookie,
                         std::span<const Verdict> verdicts) = 0;
     /// @thread worker, after the commit. An empty group means every group.

@@ -1,0 +1,240 @@
+#include "settings/address.hpp"
+#include "settings/table.hpp"
+#include "settings/values.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace queen::settings {
+namespace {
+
+using std::chrono::milliseconds;
+
+Result<Value> in_bounds(const Option& option, Value value, std::int64_t number,
+                        std::string_view text) {
+    if (number < option.min || number > option.max) {
+        return fail(Errc::invalid_argument, shown(text) + " is out of bounds");
+    }
+    value.number = number;
+    return value;
+}
+
+std::vector<std::string> split_choices(std::string_view choices) {
+    std::vector<std::string> out;
+    while (!choices.empty()) {
+        const std::size_t bar = std::min(choices.find('|'), choices.size());
+        out.emplace_back(choices.substr(0, bar));
+        choices.remove_prefix(std::min(bar + 1, choices.size()));
+    }
+    return out;
+}
+
+Result<Value> read_choice(const Option& option, std::string_view text) {
+    const auto choices = split_choices(option.choices);
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
+        Value value;
+        value.text = text;
+        return value;
+    }
+    const std::string near = nearest(text, choices);
+    return fail(Errc::invalid_argument, shown(text) + " is not known" +
+                                            (near.empty() ? "" : "; did you mean " + near + "?"));
+}
+
+/// Words of the contract's variables that this broker spells out.
+std::string spelled_out(const Option& option, std::string_view text) {
+    std::string word(text);
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (option.name == "log.level") {
+        return word == "info" ? "information" : word == "warn" ? "warning" : word;
+    }
+    if (word == "new-only" || word == "new_only" || word == "newonly") {
+        return "new";
+    }
+    return word;
+}
+
+Result<Value> check(const Option& option, std::string_view text) {
+    Value value;
+    switch (option.type) {
+    case Type::text:
+        if (text.empty()) {
+            return fail(Errc::invalid_argument, "is empty");
+        }
+        if (std::any_of(text.begin(), text.end(),
+                        [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+            return fail(Errc::invalid_argument, shown(text) + " has control characters");
+        }
+        value.text = text;
+        return value;
+    case Type::connection:
+        value.text = text;
+        return value;
+    case Type::texts:
+    case Type::plugins: // read from the tree (load.cpp), never from one text
+        return fail(Errc::invalid_argument, "is a single value");
+    case Type::whole: {
+        const auto number = parse_whole(text);
+        return number ? in_bounds(option, value, *number, text) : fail(number.error());
+    }
+    case Type::real: {
+        const auto number = parse_real(text);
+        if (!number) {
+            return fail(number.error());
+        }
+        value.real = *number;
+        if (*number < static_cast<double>(option.min) ||
+            *number > static_cast<double>(option.max)) {
+            return fail(Errc::invalid_argument, shown(text) + " is out of bounds");
+        }
+        return value;
+    }
+    case Type::boolean: {
+        const auto flag = parse_yaml_boolean(text);
+        if (!flag) {
+            return fail(flag.error());
+        }
+        value.flag = *flag;
+        return value;
+    }
+    case Type::duration: {
+        const auto time = parse_duration(text);
+        if (!time) {
+            return fail(time.error());
+        }
+        const auto whole = std::chrono::duration_cast<milliseconds>(*time);
+        if (whole != *time) {
+            return fail(Errc::invalid_argument, shown(text) + " is not in whole milliseconds");
+        }
+        return in_bounds(option, value, whole.count(), text);
+    }
+    case Type::size: {
+        const auto bytes = parse_size(text);
+        return bytes ? in_bounds(option, value, *bytes, text) : fail(bytes.error());
+    }
+    case Type::choice:
+        return read_choice(option, text);
+    case Type::address: {
+        auto address = parse_address(text);
+        if (!address) {
+            return fail(address.error());
+        }
+        value.text = std::move(address->host);
+        value.number = address->port;
+        return value;
+    }
+    }
+    return fail(Errc::internal, "unknown type of option");
+}
+
+Result<Value> explain(const Option& option, Result<Value> result) {
+    if (!result) {
+        const std::string what = allowed(option);
+        if (!what.empty()) {
+            result.error().message += "; allowed: " + what;
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+std::string allowed(const Option& option) {
+    switch (option.type) {
+    case Type::whole:
+        return std::to_string(option.min) + " to " + std::to_string(option.max) +
+               (option.unit.empty() ? "" : " " + std::string(option.unit));
+    case Type::real:
+        return std::to_string(option.min) + " to " + std::to_string(option.max);
+    case Type::duration:
+        return format_duration(milliseconds(option.min)) + " to " +
+               format_duration(milliseconds(option.max));
+    case Type::size:
+        return format_size(option.min) + " to " + format_size(option.max);
+    case Type::boolean:
+        return "true or false";
+    case Type::choice: {
+        std::string out;
+        for (const std::string& choice : split_choices(option.choices)) {
+            out += (out.empty() ? "" : ", ") + choice;
+        }
+        return out;
+    }
+    case Type::address:
+        return "ADDRESS:PORT as 127.0.0.1:6632 or [::1]:6632, port 0 to 65535";
+    case Type::connection:
+        return "embedded, postgresql://..., host=... dbname=..., or file:PATH";
+    case Type::text:
+        return "text without control characters";
+    case Type::texts:
+        return "a list of texts";
+    case Type::plugins:
+        return "a list of {name: NAME, path: FILE.so, options: {...}}";
+    }
+    return {};
+}
+
+std::string_view env_unit(const Option& option) {
+    switch (option.type) {
+    case Type::duration:
+        return "ms";
+    case Type::size:
+        return "bytes";
+    case Type::address:
+        return "the port alone";
+    case Type::text:
+    case Type::whole:
+    case Type::real:
+    case Type::boolean:
+    case Type::choice:
+    case Type::connection:
+    case Type::texts:
+    case Type::plugins:
+        break;
+    }
+    return {};
+}
+
+Result<Value> read_value(const Option& option, std::string_view text) {
+    return explain(option, check(option, text));
+}
+
+Result<Value> read_env_value(const Option& option, std::string_view text) {
+    Value value;
+    switch (option.type) {
+    case Type::duration:
+    case Type::size: {
+        const auto number = parse_whole(text);
+        auto result =
+            number ? in_bounds(option, value, *number, text) : Result<Value>(fail(number.error()));
+        if (!result) {
+            result.error().message += "; allowed: " + std::to_string(option.min) + " to " +
+                                      std::to_string(option.max) + " " +
+                                      std::string(env_unit(option));
+        }
+        return result;
+    }
+    case Type::boolean: {
+        const auto flag = parse_env_boolean(text);
+        if (!flag) {
+            return fail(flag.error());
+        }
+        value.flag = *flag;
+        return value;
+    }
+    case Type::choice:
+        return explain(option, read_choice(option, spelled_out(option, text)));
+    case Type::address:
+    case Type::text:
+    case Type::whole:
+    case Type::real:
+    case Type::connection:
+    case Type::texts:
+    case Type::plugins:
+        break;
+    }
+    return read_value(option, text);
+}
+
+} // namespace queen::settings

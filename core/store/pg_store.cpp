@@ -1,0 +1,423 @@
+#include "store/pg_store.hpp"
+
+#include "base/text.hpp"
+#include "store/answers.hpp"
+#include "store/statements.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace queen::store {
+namespace {
+
+namespace sql = statements;
+
+/// Tenants come as text from header, token or settings, and were checked there.
+Result<Uuid> tenant_id(std::string_view tenant) {
+    const auto id = parse_uuid(tenant);
+    if (!id) {
+        return fail(Errc::invalid_argument, "tenant is not a uuid");
+    }
+    return *id;
+}
+
+std::string_view status_text(AckStatus status) {
+    switch (status) {
+    case AckStatus::completed:
+        return "completed";
+    case AckStatus::failed:
+        return "failed";
+    case AckStatus::retry:
+        return "retry";
+    case AckStatus::dlq:
+        return "dlq";
+    }
+    return "failed";
+}
+
+Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments) {
+    std::vector<std::string_view> queues, partitions, hashes, blobs;
+    std::vector<std::int32_t> counts;
+    std::vector<std::int64_t> verified;
+    std::vector<Uuid> tenants;
+    for (const PushSegment& segment : segments) {
+        const auto tenant = tenant_id(segment.tenant);
+        if (!tenant) {
+            return fail(tenant.error());
+        }
+        tenants.push_back(*tenant);
+        queues.push_back(segment.queue);
+        partitions.push_back(segment.partition);
+        counts.push_back(static_cast<std::int32_t>(segment.count));
+        hashes.push_back(segment.hashes);
+        verified.push_back(segment.verified);
+        blobs.push_back(segment.blob);
+    }
+    Parameters parameters;
+    parameters.text_array(queues).text_array(partitions).int4_array(counts).bytea_array(hashes);
+    parameters.int8_array(verified).bytea_array(blobs).uuid_array(tenants);
+    return session.run(sql::kPushMulti, parameters);
+}
+
+/// The arguments that all pops end their lists with, in the procedures' order.
+struct PopTail {
+    bool with_max_partitions = true;
+    bool with_skip_window = false;
+};
+
+Result<Rows> run_pop(Session& session, const Statement& statement, const PopArgs& args,
+                     Parameters parameters, PopTail tail) {
+    const auto tenant = tenant_id(args.tenant);
+    if (!tenant) {
+        return fail(tenant.error());
+    }
+    parameters.int4(args.budget).int4(args.lease_seconds).text(args.worker).boolean(args.auto_ack);
+    if (tail.with_max_partitions) {
+        parameters.int4(args.max_partitions);
+    }
+    parameters.text(args.sub_mode).text(args.sub_from);
+    if (tail.with_skip_window) {
+        parameters.boolean(args.skip_window);
+    }
+    parameters.uuid(*tenant);
+    return session.run(statement, parameters);
+}
+
+/// No row is the same as an empty answer: nothing to deliver.
+Result<PopResult> decode_pop(const Rows& rows) {
+    if (rows.count() == 0) {
+        return PopResult{};
+    }
+    Row row(rows, 0);
+    const std::string_view meta = row.text(0);
+    const auto blobs = row.null(1) ? std::vector<std::string_view>{} : row.bytea_array(1);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    auto result = read_pop(meta, blobs);
+    if (result && rows.columns() > 2 && !row.null(2)) {
+        const std::string_view states = row.text(2);
+        auto status = row.status();
+        if (status) {
+            status = read_states(states, *result);
+        }
+        if (!status) {
+            return fail(std::move(status.error()));
+        }
+    }
+    return result;
+}
+
+Result<bool> decode_bool(const Rows& rows) {
+    Row row(rows, 0);
+    const bool value = row.boolean(0);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return value;
+}
+
+/// The one text or jsonb value of the answer.
+Result<std::string_view> only_text(const Rows& rows) {
+    Row row(rows, 0);
+    const std::string_view value = row.text(0);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return value;
+}
+
+Result<std::string> decode_text(const Rows& rows) {
+    return only_text(rows).map([](std::string_view text) { return std::string(text); });
+}
+
+Result<std::optional<StoredSegment>> decode_segment(const Rows& rows) {
+    if (rows.count() == 0) {
+        return std::optional<StoredSegment>{};
+    }
+    Row row(rows, 0);
+    StoredSegment segment{.base = Offset{row.integer(0)},
+                          .end = Offset{row.integer(1)},
+                          .created_at = row.timestamptz(2),
+                          .blob = std::string(row.bytea(3))};
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return std::optional(std::move(segment));
+}
+
+/// A statement over (tenant, queue).
+Result<Rows> run_on_queue(Session& session, const Statement& statement, const std::string& tenant,
+                          const std::string& queue) {
+    const auto id = tenant_id(tenant);
+    if (!id) {
+        return fail(id.error());
+    }
+    Parameters parameters;
+    parameters.uuid(*id).text(queue);
+    return session.run(statement, parameters);
+}
+
+Result<Rows> run_pending(Session& session, const PendingQuery& query) {
+    const auto tenant = tenant_id(query.tenant);
+    if (!tenant) {
+        return fail(tenant.error());
+    }
+    Parameters parameters;
+    if (query.labels) {
+        parameters.text(query.labels->first).text(query.labels->second);
+        parameters.text(query.group).uuid(*tenant);
+        return session.run(sql::kDiscoverHasPending, parameters);
+    }
+    parameters.text(query.queue);
+    if (query.partition) {
+        parameters.text(*query.partition).text(query.group).uuid(*tenant);
+        return session.run(sql::kPartitionHasPending, parameters);
+    }
+    parameters.text(query.group).uuid(*tenant);
+    return session.run(sql::kHasPending, parameters);
+}
+
+} // namespace
+
+template <class X>
+void PgStore::ask(Lane lane, Deadline deadline, std::function<Result<Rows>(Session&)> call,
+                  std::function<Result<X>(const Rows&)> decode, Done<X> done, Repeat repeat) {
+    executor_.submit<Rows>(
+        lane, deadline, std::move(call),
+        [decode = std::move(decode), done = std::move(done)](Result<Rows> rows) {
+            if (!rows) {
+                done(fail(std::move(rows.error())));
+            } else {
+                done(decode(*rows));
+            }
+        },
+        repeat);
+}
+
+void PgStore::push(Deadline deadline, std::vector<PushSegment> segments,
+                   Done<std::vector<PushOutcome>> done) {
+    const std::size_t count = segments.size();
+    ask<std::vector<PushOutcome>>(
+        Lane::push, deadline,
+        [segments = std::move(segments)](Session& session) { return run_push(session, segments); },
+        [count](const Rows& rows) {
+            return only_text(rows).and_then(
+                [count](std::string_view json) { return read_push(json, count); });
+        },
+        std::move(done));
+}
+
+void PgStore::segment_at(Deadline deadline, Uuid partition_id, Offset offset,
+                         Done<std::optional<StoredSegment>> done) {
+    ask<std::optional<StoredSegment>>(
+        Lane::push, deadline,
+        [partition_id, offset](Session& session) {
+            Parameters parameters;
+            parameters.uuid(partition_id).int8(offset.value());
+            return session.run(sql::kSegmentAt, parameters);
+        },
+        decode_segment, std::move(done), Repeat::once);
+}
+
+void PgStore::pop_list(Deadline deadline, PopArgs args, std::vector<std::string> partitions,
+                       Done<PopResult> done) {
+    ask<PopResult>(
+        Lane::pop, deadline,
+        [args = std::move(args), partitions = std::move(partitions)](Session& session) {
+            const std::vector<std::string_view> names(partitions.begin(), partitions.end());
+            Parameters parameters;
+            parameters.text(args.queue).text(args.group).text_array(names);
+            return run_pop(session, sql::kPopList, args, std::move(parameters),
+                           {.with_skip_window = true});
+        },
+        decode_pop, std::move(done));
+}
+
+void PgStore::pop_wildcard(Deadline deadline, PopArgs args, Done<PopResult> done) {
+    ask<PopResult>(
+        Lane::pop, deadline,
+        [args = std::move(args)](Session& session) {
+            Parameters parameters;
+            parameters.text(args.queue).text(args.group);
+            return run_pop(session, sql::kPopWildcard, args, std::move(parameters), {});
+        },
+        decode_pop, std::move(done));
+}
+
+void PgStore::pop_specific(Deadline deadline, PopArgs args, std::string partition,
+                           Done<PopResult> done) {
+    ask<PopResult>(
+        Lane::pop, deadline,
+        [args = std::move(args), partition = std::move(partition)](Session& session) {
+            Parameters parameters;
+            parameters.text(args.queue).text(partition).text(args.group);
+            return run_pop(session, sql::kPopSpecific, args, std::move(parameters),
+                           {.with_max_partitions = false});
+        },
+        decode_pop, std::move(done));
+}
+
+void PgStore::pop_discover(Deadline deadline, PopArgs args, std::string ns, std::string task,
+                           Done<PopResult> done) {
+    ask<PopResult>(
+        Lane::pop, deadline,
+        [args = std::move(args), ns = std::move(ns), task = std::move(task)](Session& session) {
+            Parameters parameters;
+            parameters.text(ns).text(task).text(args.group);
+            return run_pop(session, sql::kPopDiscover, args, std::move(parameters), {});
+        },
+        decode_pop, std::move(done));
+}
+
+void PgStore::has_pending(Deadline deadline, PendingQuery query, Done<bool> done) {
+    ask<bool>(
+        Lane::pop, deadline,
+        [query = std::move(query)](Session& session) { return run_pending(session, query); },
+        decode_bool, std::move(done), Repeat::once);
+}
+
+void PgStore::release_undelivered(Deadline deadline, Uuid partition_id, std::string group,
+                                  std::string worker, Done<bool> done) {
+    ask<bool>(
+        Lane::ack, deadline,
+        [partition_id, group = std::move(group), worker = std::move(worker)](Session& session) {
+            Parameters parameters;
+            parameters.uuid(partition_id).text(group).text(worker);
+            return session.run(sql::kReleaseUndelivered, parameters);
+        },
+        decode_bool, std::move(done));
+}
+
+void PgStore::ack_by_hash(Deadline deadline, std::string tenant, Uuid partition_id,
+                          std::string group, std::string worker, std::vector<HashAck> acks,
+                          Done<HashAckOutcome> done) {
+    ask<HashAckOutcome>(
+        Lane::ack, deadline,
+        [tenant = std::move(tenant), partition_id, group = std::move(group),
+         worker = std::move(worker), acks = std::move(acks)](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
+            std::vector<std::string_view> hashes, statuses;
+            for (const HashAck& ack : acks) {
+                hashes.push_back(ack.hash.view());
+                statuses.push_back(status_text(ack.status));
+            }
+            Parameters parameters;
+            parameters.uuid(partition_id).text(group).text(worker);
+            parameters.bytea_array(hashes).text_array(statuses).uuid(*id);
+            return session.run(sql::kAckByHash, parameters);
+        },
+        [](const Rows& rows) { return only_text(rows).and_then(read_hash_ack); }, std::move(done));
+}
+
+void PgStore::ack_positions(Deadline deadline, std::vector<PositionAck> acks,
+                            Done<std::vector<PositionAckOutcome>> done) {
+    const std::size_t count = acks.size();
+    ask<std::vector<PositionAckOutcome>>(
+        Lane::ack, deadline,
+        [acks = std::move(acks)](Session& session) {
+            std::vector<Uuid> partitions;
+            std::vector<std::string_view> groups, workers;
+            std::vector<std::int64_t> ends, counts;
+            for (const PositionAck& ack : acks) {
+                partitions.push_back(ack.partition_id);
+                groups.push_back(ack.group);
+                ends.push_back(ack.upto.value());
+                workers.push_back(ack.worker);
+                counts.push_back(ack.count);
+            }
+            Parameters parameters;
+            parameters.uuid_array(partitions).text_array(groups).int8_array(ends);
+            parameters.text_array(workers).int8_array(counts);
+            return session.run(sql::kAckMulti, parameters);
+        },
+        [count](const Rows& rows) {
+            return only_text(rows).and_then(
+                [count](std::string_view json) { return read_position_acks(json, count); });
+        },
+        std::move(done));
+}
+
+void PgStore::renew_lease(Deadline deadline, std::string worker, std::chrono::seconds time,
+                          Done<RenewOutcome> done) {
+    ask<RenewOutcome>(
+        Lane::ack, deadline,
+        [worker = std::move(worker), time](Session& session) {
+            constexpr std::chrono::seconds kMost{std::numeric_limits<std::int32_t>::max()};
+            Parameters parameters;
+            parameters.text(worker);
+            parameters.int4(static_cast<std::int32_t>(std::min(time, kMost).count()));
+            return session.run(sql::kRenewLease, parameters);
+        },
+        [](const Rows& rows) { return only_text(rows).and_then(read_renew); }, std::move(done));
+}
+
+void PgStore::configure(Deadline deadline, std::string tenant, std::string queue,
+                        std::string options_json, Done<std::string> done) {
+    ask<std::string>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant), queue = std::move(queue),
+         options = std::move(options_json)](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
+            Parameters parameters;
+            parameters.text(queue).jsonb(options).uuid(*id);
+            return session.run(sql::kConfigureQueue, parameters);
+        },
+        decode_text, std::move(done));
+}
+
+void PgStore::delete_queue(Deadline deadline, std::string tenant, std::string queue,
+                           Done<bool> done) {
+    ask<bool>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant), queue = std::move(queue)](Session& session) {
+            return run_on_queue(session, sql::kDeleteQueue, tenant, queue);
+        },
+        decode_bool, std::move(done));
+}
+
+void PgStore::queue_detail(Deadline deadline, std::string tenant, std::string queue,
+                           Done<std::optional<std::string>> done) {
+    ask<std::optional<std::string>>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant), queue = std::move(queue)](Session& session) {
+            return run_on_queue(session, sql::kQueueDetail, tenant, queue);
+        },
+        [](const Rows& rows) -> Result<std::optional<std::string>> {
+            if (Row(rows, 0).null(0)) {
+                return std::optional<std::string>{};
+            }
+            return decode_text(rows).map([](std::string text) { return std::optional(text); });
+        },
+        std::move(done), Repeat::once);
+}
+
+void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::string> done) {
+    ask<std::string>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant)](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
+            Parameters parameters;
+            parameters.uuid(*id);
+            return session.run(sql::kListQueues, parameters);
+        },
+        decode_text, std::move(done), Repeat::once);
+}
+
+void PgStore::ping(Deadline deadline, Done<void> done) {
+    ask<void>(
+        Lane::admin, deadline,
+        [](Session& session) { return session.run(sql::kPing, Parameters{}); },
+        [](const Rows&) { return Result<void>{}; }, std::move(done), Repeat::once);
+}
+
+} // namespace queen::store

@@ -1,0 +1,50 @@
+#pragma once
+#include "ports/store.hpp"
+#include "store/executor.hpp"
+
+namespace queen::store {
+
+/// The Store port on PostgreSQL: one prepared statement per call, run by the executor in the lane
+/// that its cause belongs to. Answers are decoded after the session was given back. Reads are run
+/// again, once, when their link broke under them.
+///
+/// Keeps no state. The executor must outlive it and all calls under way.
+class PgStore final : public Store {
+public:
+    explicit PgStore(Executor& executor) : executor_(executor) {}
+
+    void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) override;
+    void segment_at(Deadline, Uuid partition_id, Offset,
+                    Done<std::optional<StoredSegment>>) override;
+    void pop_list(Deadline, PopArgs, std::vector<std::string> partitions, Done<PopResult>) override;
+    void pop_wildcard(Deadline, PopArgs, Done<PopResult>) override;
+    void pop_specific(Deadline, PopArgs, std::string partition, Done<PopResult>) override;
+    void pop_discover(Deadline, PopArgs, std::string ns, std::string task,
+                      Done<PopResult>) override;
+    void has_pending(Deadline, PendingQuery, Done<bool>) override;
+    void release_undelivered(Deadline, Uuid partition_id, std::string group, std::string worker,
+                             Done<bool>) override;
+    void ack_by_hash(Deadline, std::string tenant, Uuid partition_id, std::string group,
+                     std::string worker, std::vector<HashAck>, Done<HashAckOutcome>) override;
+    void ack_positions(Deadline, std::vector<PositionAck>,
+                       Done<std::vector<PositionAckOutcome>>) override;
+    void renew_lease(Deadline, std::string worker, std::chrono::seconds,
+                     Done<RenewOutcome>) override;
+    void configure(Deadline, std::string tenant, std::string queue, std::string options_json,
+                   Done<std::string>) override;
+    void delete_queue(Deadline, std::string tenant, std::string queue, Done<bool>) override;
+    void queue_detail(Deadline, std::string tenant, std::string queue,
+                      Done<std::optional<std::string>>) override;
+    void list_queues(Deadline, std::string tenant, Done<std::string>) override;
+    void ping(Deadline, Done<void>) override;
+
+private:
+    template <class X>
+    void ask(Lane lane, Deadline deadline, std::function<Result<Rows>(Session&)> call,
+             std::function<Result<X>(const Rows&)> decode, Done<X> done,
+             Repeat repeat = Repeat::never);
+
+    Executor& executor_;
+};
+
+} // namespace queen::store

@@ -1,0 +1,84 @@
+#include "store/statements.hpp"
+
+namespace queen::store::statements {
+
+const Statement kPing{"ping", "select 1"};
+
+const Statement kPushMulti{"push_multi",
+                           "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7)"};
+
+const Statement kSegmentAt{"segment_at", "select * from queen.log_segment_at_v1($1, $2)"};
+
+const Statement kPopList{"pop_list", "select * from queen.log_pop_list_v1($1, $2, $3, $4, $5, $6, "
+                                     "$7, $8, $9, $10, $11, $12, false)"};
+
+// The first pop of a group seeds its cursors over the whole queue: a time-out of its own.
+const Statement kPopWildcard{
+    "pop_wildcard",
+    "select * from queen.log_pop_wildcard_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false)",
+    StatementClass::seed};
+
+const Statement kPopSpecific{
+    "pop_specific",
+    "select * from queen.log_pop_specific_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false)"};
+
+const Statement kPopDiscover{
+    "pop_discover",
+    "select * from queen.log_pop_discover_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "false)",
+    StatementClass::seed};
+
+const Statement kHasPending{"has_pending", "select queen.log_has_pending_v1($1, $2, $3)"};
+
+const Statement kPartitionHasPending{"partition_has_pending",
+                                     "select queen.log_partition_has_pending_v1($1, $2, $3, $4)"};
+
+const Statement kDiscoverHasPending{"discover_has_pending",
+                                    "select queen.log_discover_has_pending_v1($1, $2, $3, $4)"};
+
+const Statement kReleaseUndelivered{"release_undelivered",
+                                    "select queen.log_release_undelivered_v1($1, $2, $3)"};
+
+// A partition id comes from the client, so the tenant is checked in the same statement. A partition
+// that is gone answers as the procedure says; only one that belongs to somebody else is refused.
+const Statement kAckByHash{"ack_by_hash", R"sql(
+select case
+         when exists (select from queen.log_partitions p join queen.queues q on q.id = p.queue_id
+                       where p.id = $1 and q.tenant_id <> $6)
+         then '{"ok": false, "acked": 0, "error": "partition not owned by tenant"}'::jsonb
+         else queen.log_ack_by_hash_v1($1, $2, $3, $4, $5)
+       end)sql"};
+
+const Statement kAckMulti{"ack_multi", "select queen.log_ack_multi_v1($1, $2, $3, $4, $5)"};
+
+const Statement kRenewLease{"renew_lease", "select queen.log_renew_lease_v1($1, $2)"};
+
+const Statement kConfigureQueue{"configure_queue", "select queen.configure_queue_v1($1, $2, $3)"};
+
+const Statement kDeleteQueue{"delete_queue", "select queen.delete_queue_v1($1, $2)",
+                             StatementClass::maintenance};
+
+const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $2)"};
+
+const Statement kListQueues{"list_queues", "select queen.list_queues_v1($1)"};
+
+const std::array<const Statement*, 18> kAll{&kPing,
+                                            &kPushMulti,
+                                            &kSegmentAt,
+                                            &kPopList,
+                                            &kPopWildcard,
+                                            &kPopSpecific,
+                                            &kPopDiscover,
+                                            &kHasPending,
+                                            &kPartitionHasPending,
+                                            &kDiscoverHasPending,
+                                            &kReleaseUndelivered,
+                                            &kAckByHash,
+                                            &kAckMulti,
+                                            &kRenewLease,
+                                            &kConfigureQueue,
+                                            &kDeleteQueue,
+                                            &kQueueDetail,
+                                            &kListQueues};
+
+} // namespace queen::store::statements

@@ -1,0 +1,41 @@
+// store/statements.hpp - every statement that PgStore prepares, in one place: name, text, time-out
+// class. Argument types come from the encoder (parameters.hpp), so the texts need no casts.
+//
+// Plans. Each text is one function call, so its own plan is trivial, and whether the server makes a
+// custom or a generic plan of it does not matter: plan_cache_mode stays `auto`. It must not be
+// forced per session: the setting would reach the statements inside the functions, where a generic
+// plan of the candidate scan reads every partition of the database (F-54). A function that needs a
+// mode sets it in its own definition.
+#pragma once
+#include "store/session.hpp"
+
+#include <array>
+
+namespace queen::store {
+
+namespace statements {
+
+extern const Statement kPing;
+extern const Statement kPushMulti;
+extern const Statement kSegmentAt;
+extern const Statement kPopList;
+extern const Statement kPopWildcard;
+extern const Statement kPopSpecific;
+extern const Statement kPopDiscover;
+extern const Statement kHasPending;
+extern const Statement kPartitionHasPending;
+extern const Statement kDiscoverHasPending;
+extern const Statement kReleaseUndelivered;
+extern const Statement kAckByHash;
+extern const Statement kAckMulti;
+extern const Statement kRenewLease;
+extern const Statement kConfigureQueue;
+extern const Statement kDeleteQueue;
+extern const Statement kQueueDetail;
+extern const Statement kListQueues;
+
+/// All of the above, for the test that prepares each against the installed schema.
+extern const std::array<const Statement*, 18> kAll;
+
+} // namespace statements
+} // namespace queen::store

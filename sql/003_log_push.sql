@@ -1,0 +1,251 @@
+-- 003_log_push.sql: appending segments.
+--
+-- A push locks its partition rows, ascending by id, and keeps them to its commit; the stamp of a
+-- segment is read after the lock, so created_at grows with the offset (ORD-1), and a late
+-- committer can never land behind a cursor (K01).
+-- Lock order: queue creation keys ascending, queues, log_partitions by id, leaves. Rows are locked
+-- FOR NO KEY UPDATE: the stronger FOR UPDATE would block the foreign key checks of pops (LK-3).
+-- Errors: 22023 for arguments that do not fit together (text starts with QMULTI or QPUSH),
+-- 40001 when a partition was deleted under the push (QVANISHED): a retry makes it again.
+
+-- Appends one segment to a partition that exists; the caller named it by id. Window in seconds.
+CREATE OR REPLACE FUNCTION queen._append(
+    p_pid uuid, p_window integer, p_count integer, p_hashes bytea, p_verified bigint, p_blob bytea)
+RETURNS jsonb
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_part  record;
+    v_now   timestamptz;
+    v_base  bigint;
+    v_bound bigint;
+    v_from  bigint;
+    v_dups  jsonb;
+BEGIN
+    IF p_count IS NULL OR p_count < 1 OR p_hashes IS NULL OR p_blob IS NULL
+       OR octet_length(p_hashes) <> 16 * p_count::bigint THEN
+        RAISE EXCEPTION 'QPUSH: % messages need % bytes of hashes, got %',
+            p_count, 16 * p_count::bigint, octet_length(p_hashes) USING ERRCODE = '22023';
+    END IF;
+
+    IF p_window > 0 THEN
+        SELECT p.last_offset, p.txns_start, p.newest_at INTO v_part
+        FROM queen.log_partitions p WHERE p.id = p_pid
+        FOR NO KEY UPDATE;
+        IF FOUND THEN
+            v_now := greatest(queen._clock(), v_part.newest_at);
+            -- The caller vouches for every offset up to p_verified, and below txns_start nothing
+            -- is left to compare with.
+            v_bound := greatest(coalesce(p_verified, -1), v_part.txns_start - 1);
+            IF v_part.last_offset > v_bound THEN
+                -- First row to compare: the one that holds v_bound + 1, unless the window starts
+                -- later; that is found backwards, so neither walk leaves window and span.
+                v_from := coalesce((SELECT t.base_offset FROM queen.log_txns t
+                                    WHERE t.partition_id = p_pid AND t.base_offset <= v_bound + 1
+                                    ORDER BY t.base_offset DESC LIMIT 1), v_bound + 1);
+                v_from := coalesce((SELECT t.end_offset + 1 FROM queen.log_txns t
+                                    WHERE t.partition_id = p_pid AND t.base_offset >= v_from
+                                      AND t.created_at < v_now - make_interval(secs => p_window)
+                                    ORDER BY t.base_offset DESC LIMIT 1), v_from);
+                SELECT jsonb_agg(jsonb_build_object('i', d.i, 'off', d.off) ORDER BY d.i)
+                INTO v_dups
+                FROM (SELECT n.idx AS i, min(t.base_offset + u.idx) AS off
+                      -- Concatenation reads a large value once; OFFSET 0 keeps it to itself.
+                      FROM (SELECT s.base_offset, s.hashes || ''::bytea AS hashes
+                            FROM queen.log_txns s
+                            WHERE s.partition_id = p_pid AND s.base_offset >= v_from
+                            OFFSET 0) t
+                      CROSS JOIN LATERAL queen.log_unnest_hashes(t.hashes) u
+                      JOIN queen.log_unnest_hashes(p_hashes) n ON n.h = u.h
+                      WHERE t.base_offset + u.idx > v_bound
+                      GROUP BY n.idx) d;
+                IF v_dups IS NOT NULL THEN
+                    RETURN jsonb_build_object(
+                        'status', 'duplicate', 'partitionId', p_pid, 'dups', v_dups);
+                END IF;
+            END IF;
+        END IF;
+    END IF;
+
+    -- With no window this update is the serializer. Its expressions are evaluated after the wait
+    -- for the row, so the stamp is younger than that of the push before.
+    UPDATE queen.log_partitions p SET
+        last_offset = p.last_offset + p_count,
+        newest_at = greatest(queen._clock(), p.newest_at, v_now),
+        segment_count = p.segment_count + 1,
+        stored_bytes = p.stored_bytes + octet_length(p_blob),
+        last_write_at = CASE WHEN queen._clock() - p.last_write_at > interval '1 s'
+                             THEN queen._clock() ELSE p.last_write_at END
+    WHERE p.id = p_pid
+    RETURNING p.last_offset - p_count + 1, p.newest_at INTO v_base, v_now;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'QVANISHED: partition % was deleted', p_pid USING ERRCODE = '40001';
+    END IF;
+
+    INSERT INTO queen.log_segments (partition_id, base_offset, end_offset, created_at, blob)
+    VALUES (p_pid, v_base, v_base + p_count - 1, v_now, p_blob);
+    INSERT INTO queen.log_txns (partition_id, base_offset, end_offset, created_at, hashes)
+    VALUES (p_pid, v_base, v_base + p_count - 1, v_now, p_hashes);
+    RETURN jsonb_build_object('status', 'queued', 'partitionId', p_pid,
+                              'baseOffset', v_base, 'createdAt', queen._iso(v_now));
+END $$;
+
+-- @
+-- Creates what is missing of the named queues and partitions. Whoever finds nothing missing writes
+-- nothing (F-9). Inserts are ordered on their unique keys (LK-2, K09).
+CREATE OR REPLACE FUNCTION queen._provision(
+    p_tenants uuid[], p_queues text[], p_partitions text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1
+    FROM unnest(p_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
+    WHERE NOT EXISTS (SELECT 1 FROM queen.queues q
+                      JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
+                      WHERE q.tenant_id = w.tenant AND q.name = w.queue);
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+
+    PERFORM pg_advisory_xact_lock(k.key)
+    FROM (SELECT DISTINCT queen._queue_lock(w.tenant, w.queue) AS key
+          FROM unnest(p_tenants, p_queues) AS w (tenant, queue)
+          WHERE NOT EXISTS (SELECT 1 FROM queen.queues q
+                            WHERE q.tenant_id = w.tenant AND q.name = w.queue)
+          ORDER BY 1) k;
+    IF FOUND THEN
+        INSERT INTO queen.queues (tenant_id, name, namespace, task)
+        SELECT w.tenant, w.queue, l.namespace, l.task
+        FROM (SELECT DISTINCT u.tenant, u.queue
+              FROM unnest(p_tenants, p_queues) AS u (tenant, queue)) w
+        CROSS JOIN LATERAL queen._labels(w.queue) l
+        WHERE NOT EXISTS (SELECT 1 FROM queen.queues q
+                          WHERE q.tenant_id = w.tenant AND q.name = w.queue)
+        ORDER BY w.tenant, w.queue
+        ON CONFLICT (tenant_id, name) DO NOTHING;
+    END IF;
+
+    INSERT INTO queen.log_partitions (queue_id, name, last_write_at)
+    SELECT q.id, w.part, queen._clock()
+    FROM (SELECT DISTINCT u.tenant, u.queue, u.part
+          FROM unnest(p_tenants, p_queues, p_partitions) AS u (tenant, queue, part)) w
+    JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
+    WHERE NOT EXISTS (SELECT 1 FROM queen.log_partitions p
+                      WHERE p.queue_id = q.id AND p.name = w.part)
+    ORDER BY q.id, w.part
+    ON CONFLICT (queue_id, name) DO NOTHING;
+END $$;
+
+-- @
+-- Appends one segment, creating queue and partition if need be.
+-- Result: {status: queued, partitionId, baseOffset, createdAt} or, when any hash is inside the
+-- dedup window already and then nothing was written, {status: duplicate, partitionId,
+-- dups: [{i, off}]} with i the frame and off the first offset of its hash (DED-1, DED-2).
+-- p_verified: every offset up to it was compared by the broker; -1 vouches for nothing (DED-4).
+CREATE OR REPLACE FUNCTION queen.log_push_one_v1(
+    p_queue text, p_partition text, p_count integer, p_hashes bytea, p_verified bigint,
+    p_blob bytea, p_pid uuid DEFAULT NULL, p_window integer DEFAULT NULL,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+RETURNS jsonb
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_pid    uuid := p_pid;
+    v_window integer := p_window;
+BEGIN
+    IF v_pid IS NULL OR v_window IS NULL THEN
+        IF coalesce(p_queue, '') = '' OR coalesce(p_partition, '') = '' THEN
+            RAISE EXCEPTION 'QPUSH: empty queue or partition name' USING ERRCODE = '22023';
+        END IF;
+        PERFORM queen._provision(ARRAY[p_tenant], ARRAY[p_queue], ARRAY[p_partition]);
+        SELECT p.id, q.dedup_window_seconds INTO v_pid, v_window
+        FROM queen.queues q
+        JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = p_partition
+        WHERE q.tenant_id = p_tenant AND q.name = p_queue;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'QVANISHED: partition % of queue % was deleted', p_partition, p_queue
+                USING ERRCODE = '40001';
+        END IF;
+    END IF;
+    RETURN queen._append(v_pid, v_window, p_count, p_hashes, p_verified, p_blob);
+END $$;
+
+-- @
+-- Appends many segments in one transaction: an array of results like those of log_push_one_v1, in
+-- input order. A duplicate leaves its neighbours alone; an error fails the whole call. Segments of
+-- one partition keep their input order.
+CREATE OR REPLACE FUNCTION queen.log_push_multi_v1(
+    p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
+    p_verified bigint[], p_blobs bytea[], p_tenants uuid[] DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_n       integer := coalesce(cardinality(p_queues), 0);
+    v_tenants uuid[] := coalesce(p_tenants,
+        array_fill('00000000-0000-0000-0000-000000000001'::uuid, ARRAY[v_n]));
+    v_results jsonb[] := array_fill(NULL::jsonb, ARRAY[v_n]);
+    v_done    integer := 0;
+    v_seg     record;
+BEGIN
+    IF coalesce(cardinality(p_partitions), 0) <> v_n OR coalesce(cardinality(p_counts), 0) <> v_n
+       OR coalesce(cardinality(p_hashes), 0) <> v_n OR coalesce(cardinality(p_verified), 0) <> v_n
+       OR coalesce(cardinality(p_blobs), 0) <> v_n OR cardinality(v_tenants) <> v_n THEN
+        RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
+    END IF;
+    IF v_n = 0 THEN
+        RETURN '[]';
+    END IF;
+    PERFORM 1 FROM unnest(v_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
+    WHERE w.tenant IS NULL OR coalesce(w.queue, '') = '' OR coalesce(w.part, '') = '';
+    IF FOUND THEN
+        RAISE EXCEPTION 'QMULTI: empty tenant, queue or partition name' USING ERRCODE = '22023';
+    END IF;
+
+    PERFORM queen._provision(v_tenants, p_queues, p_partitions);
+    -- One pass takes every row lock in ascending order; the locks below find them held.
+    PERFORM 1 FROM queen.log_partitions l
+    WHERE l.id IN (SELECT p.id
+                   FROM unnest(v_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
+                   JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
+                   JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part)
+    ORDER BY l.id
+    FOR NO KEY UPDATE;
+
+    FOR v_seg IN
+        SELECT w.ord::integer AS ord, p.id AS pid, q.dedup_window_seconds AS win
+        FROM unnest(v_tenants, p_queues, p_partitions) WITH ORDINALITY
+             AS w (tenant, queue, part, ord)
+        JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
+        JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
+        ORDER BY p.id, w.ord
+    LOOP
+        v_results[v_seg.ord] := queen.log_push_one_v1(
+            p_queues[v_seg.ord], p_partitions[v_seg.ord], p_counts[v_seg.ord],
+            p_hashes[v_seg.ord], p_verified[v_seg.ord], p_blobs[v_seg.ord],
+            v_seg.pid, v_seg.win, v_tenants[v_seg.ord]);
+        v_done := v_done + 1;
+    END LOOP;
+    IF v_done <> v_n THEN
+        RAISE EXCEPTION 'QVANISHED: % of % partitions were deleted', v_n - v_done, v_n
+            USING ERRCODE = '40001';
+    END IF;
+    RETURN to_jsonb(v_results);
+END $$;
+
+-- @
+-- The segment that holds an offset, or no row once retention took it.
+CREATE OR REPLACE FUNCTION queen.log_segment_at_v1(p_pid uuid, p_offset bigint)
+RETURNS TABLE (base_offset bigint, end_offset bigint, created_at timestamptz, blob bytea)
+LANGUAGE sql STABLE AS $$
+    SELECT s.base_offset, s.end_offset, s.created_at, s.blob
+    FROM (SELECT * FROM queen.log_segments l
+          WHERE l.partition_id = p_pid AND l.base_offset <= p_offset
+          ORDER BY l.base_offset DESC LIMIT 1) s
+    WHERE s.end_offset >= p_offset
+$$;
+
+-- @
+SELECT queen._keep_only(ARRAY[
+    'log_push_one_v1(text, text, integer, bytea, bigint, bytea, uuid, integer, uuid)',
+    'log_push_multi_v1(text[], text[], integer[], bytea[], bigint[], bytea[], uuid[])',
+    'log_segment_at_v1(uuid, bigint)',
+    '_append(uuid, integer, integer, bytea, bigint, bytea)',
+    '_provision(uuid[], text[], text[])']);

@@ -1,0 +1,153 @@
+#include "base/text.hpp"
+#include "broker/ack.hpp"
+#include "model/names.hpp"
+#include "support/manual_clock.hpp"
+#include "support/manual_ticker.hpp"
+#include "support/recording_source.hpp"
+#include "support/scripted_store.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace queen::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using test::RecordingSource;
+using test::uuid_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class AckTest : public testing::Test {
+protected:
+    std::vector<AckItemResult> ack(std::vector<AckItem> items) {
+        std::optional<std::vector<AckItemResult>> results;
+        acks_.ack({std::string(kDefaultTenant), "g", std::move(items)},
+                  [&](std::vector<AckItemResult> all) { results = std::move(all); });
+        EXPECT_TRUE(results.has_value());
+        return results.value_or(std::vector<AckItemResult>{});
+    }
+    static AckItem item(std::string txn, std::string lease = "L",
+                        AckStatus status = AckStatus::completed) {
+        AckItem item;
+        item.transaction_id = std::move(txn);
+        item.partition_id = to_string(uuid_of(1));
+        item.lease_id = std::move(lease);
+        item.status = status;
+        return item;
+    }
+
+    test::ManualClock clock_;
+    test::ManualTicker ticker_{clock_};
+    test::ScriptedStore store_;
+    std::shared_ptr<RecordingSource> source_ = std::make_shared<RecordingSource>();
+    Sources sources_{{{"recording", source_}}, "recording"};
+    Parking parking_{ticker_, clock_, {}};
+    Announcer announcer_{sources_, parking_};
+    Acks acks_{store_, announcer_, clock_, 30s};
+};
+
+TEST_F(AckTest, ItemsAreGroupedByPartitionAndLease) {
+    std::vector<std::string> calls;
+    store_.on_ack_by_hash = [&](const Uuid& id, const std::string&, const std::string& lease,
+                                const std::vector<HashAck>& all, const auto& done) {
+        calls.push_back(to_string(id).substr(35) + lease + std::to_string(all.size()));
+        HashAckOutcome outcome;
+        outcome.ok = true;
+        done(outcome);
+    };
+    auto other = item("t3");
+    other.partition_id = to_string(uuid_of(2));
+    const auto results = ack({item("t1"), other, item("t2"), item("t4", "M")});
+    EXPECT_THAT(calls, ElementsAre("1L2", "2L1", "1M1"));
+    EXPECT_TRUE(results[3].success);
+}
+
+TEST_F(AckTest, ALostLeaseFailsItsGroupOnly) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string& lease,
+                                const std::vector<HashAck>&, const auto& done) {
+        HashAckOutcome outcome;
+        outcome.ok = lease == "L";
+        outcome.error = outcome.ok ? "" : "invalid or expired lease";
+        done(outcome);
+    };
+    const auto results = ack({item("t1"), item("t2", "gone")});
+    EXPECT_TRUE(results[0].success);
+    EXPECT_FALSE(results[1].success);
+    EXPECT_EQ(results[1].error, "invalid or expired lease");
+}
+
+// F-35: nothing silently succeeds.
+TEST_F(AckTest, NoopStaleAndUnresolvedAreToldApart) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>& all, const auto& done) {
+        HashAckOutcome outcome;
+        outcome.ok = true;
+        outcome.noop = {all[0].hash, all[1].hash};
+        outcome.stale = {all[2].hash};
+        outcome.unresolved = {all[3].hash};
+        done(outcome);
+    };
+    const auto results =
+        ack({item("done"), item("late-nack", "L", AckStatus::failed), item("beyond"), item("who")});
+    EXPECT_TRUE(results[0].success && results[0].noop && results[0].error.empty());
+    EXPECT_FALSE(results[1].success);
+    EXPECT_THAT(results[1].error, HasSubstr("already committed"));
+    EXPECT_THAT(results[2].error, HasSubstr("beyond"));
+    EXPECT_THAT(results[3].error, HasSubstr("unresolvable"));
+}
+
+TEST_F(AckTest, AReleasedLeaseIsAnnouncedWithWhatTheStoreSaidOfIt) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>&, const auto& done) {
+        HashAckOutcome outcome;
+        outcome.ok = outcome.lease_released = outcome.covered = true;
+        outcome.queue = "q";
+        outcome.partition = "p";
+        done(outcome);
+    };
+    EXPECT_TRUE(ack({item("t1")})[0].lease_released);
+    EXPECT_THAT(source_->releases, ElementsAre("q g covered"));
+}
+
+// K37: an unknown word counts as failed, and the answer shows it.
+TEST_F(AckTest, AnUnknownWordIsNamedInTheAnswer) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>&, const auto& done) {
+        HashAckOutcome outcome;
+        outcome.ok = true;
+        done(outcome);
+    };
+    auto odd = item("t1", "L", AckStatus::failed);
+    odd.unknown_word = "complete";
+    EXPECT_THAT(ack({odd})[0].error, HasSubstr("unknown status 'complete' counts as failed"));
+}
+
+TEST_F(AckTest, DeadLetteringIsRefusedUntilThereAreDeadLetters) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>&, const auto& done) {
+        HashAckOutcome outcome;
+        outcome.ok = outcome.dlq = outcome.lease_released = true;
+        done(outcome);
+    };
+    const auto results = ack({item("good"), item("bad", "L", AckStatus::dlq)});
+    EXPECT_TRUE(results[0].success);
+    EXPECT_FALSE(results[1].success);
+    EXPECT_EQ(results[1].error, "dlq rejected");
+}
+
+TEST_F(AckTest, WhatIsNoPartitionIdNeverReachesTheStore) {
+    auto odd = item("t1");
+    odd.partition_id = "not-a-uuid";
+    EXPECT_EQ(ack({odd})[0].error, "partitionId is not a partition id");
+}
+
+TEST_F(AckTest, AStoreThatIsAwayFailsTheItemsNotTheRequest) {
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>&,
+                                const auto& done) { done(fail(Errc::unavailable, "pool")); };
+    EXPECT_EQ(ack({item("t1")})[0].error, "pool");
+}
+
+} // namespace
+} // namespace queen::broker

@@ -1,0 +1,226 @@
+#include "base/text.hpp"
+#include "broker/push.hpp"
+#include "model/frame.hpp"
+#include "model/names.hpp"
+#include "model/segment.hpp"
+#include "support/manual_clock.hpp"
+#include "support/manual_ticker.hpp"
+#include "support/recording_source.hpp"
+#include "support/scripted_store.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace queen::broker {
+namespace {
+
+using test::RecordingSource;
+using test::uuid_of;
+using testing::ElementsAre;
+
+class PushTest : public testing::Test {
+protected:
+    std::vector<PushItemResult> push(std::vector<PushItem> items) {
+        std::optional<std::vector<PushItemResult>> results;
+        pushes_.push({.tenant = std::string(kDefaultTenant), .items = std::move(items), .hold = {}},
+                     [&](std::vector<PushItemResult> all) { results = std::move(all); });
+        EXPECT_TRUE(results.has_value());
+        return results.value_or(std::vector<PushItemResult>{});
+    }
+
+    /// Every segment is stored at offset 10.
+    void store_everything() {
+        store_.on_push = [this](const std::vector<PushSegment>& segments, const auto& done) {
+            sent_.push_back(segments);
+            std::vector<PushOutcome> outcomes(segments.size());
+            for (auto& outcome : outcomes) {
+                outcome.base = Offset{10};
+                outcome.partition_id = uuid_of(7);
+            }
+            done(outcomes);
+        };
+    }
+
+    static std::vector<std::string> transactions_of(const PushSegment& segment) {
+        const auto bytes = decompress_segment(segment.blob);
+        std::vector<std::string> ids;
+        const auto frames = parse_frames(*bytes);
+        for (const auto& frame : *frames) {
+            ids.emplace_back(frame.transaction_id);
+        }
+        return ids;
+    }
+
+    test::ManualClock clock_;
+    test::ManualTicker ticker_{clock_};
+    test::ScriptedStore store_;
+    std::shared_ptr<RecordingSource> source_ = std::make_shared<RecordingSource>();
+    Sources sources_{{{"recording", source_}}, "recording"};
+    Parking parking_{ticker_, clock_, {}};
+    Announcer announcer_{sources_, parking_};
+    Push pushes_{store_, announcer_, clock_, {.call_segments = 4}};
+    std::vector<std::vector<PushSegment>> sent_;
+};
+
+TEST_F(PushTest, PacksOneSegmentPerPartitionInRequestOrder) {
+    store_everything();
+    const auto results =
+        push({{"q", "a", "t1", "1"}, {"q", "b", "t2", "2"}, {"q", "a", "t3", "3"}});
+    ASSERT_EQ(sent_.size(), 1u);
+    ASSERT_EQ(sent_[0].size(), 2u);
+    EXPECT_THAT(transactions_of(sent_[0][0]), ElementsAre("t1", "t3"));
+    EXPECT_THAT(transactions_of(sent_[0][1]), ElementsAre("t2"));
+    EXPECT_EQ(sent_[0][0].hashes.size(), 32u);
+    EXPECT_EQ(results[0].offset, Offset{10});
+    EXPECT_EQ(results[2].offset, Offset{11});
+    EXPECT_EQ(results[1].offset, Offset{10});
+    EXPECT_THAT(source_->marks, ElementsAre("q/a*2", "q/b*1"));
+}
+
+TEST_F(PushTest, AnItemWithoutTransactionIdGetsItsMessageId) {
+    store_everything();
+    const auto results = push({{"q", "a", "", "1"}});
+    EXPECT_EQ(results[0].transaction_id, to_string(results[0].message_id));
+    EXPECT_EQ(results[0].message_id.bytes[6] >> 4, 7);
+}
+
+TEST_F(PushTest, ARepeatInsideTheRequestFollowsItsLeader) {
+    store_everything();
+    const auto results = push({{"q", "a", "t", "1"}, {"q", "a", "t", "2"}, {"q", "b", "t", "3"}});
+    EXPECT_EQ(results[0].status, PushStatus::queued);
+    EXPECT_EQ(results[1].status, PushStatus::duplicate);
+    EXPECT_EQ(results[1].message_id, results[0].message_id);
+    EXPECT_EQ(results[1].offset, results[0].offset);
+    EXPECT_EQ(results[2].status, PushStatus::queued) << "another partition is another identity";
+}
+
+TEST_F(PushTest, AFollowerInheritsItsLeadersError) {
+    store_.on_push = [](const auto&, const auto& done) {
+        done(fail(Errc::unavailable, "no session became free"));
+    };
+    const auto results = push({{"q", "a", "t", "1"}, {"q", "a", "t", "2"}});
+    EXPECT_EQ(results[1].status, PushStatus::error);
+    EXPECT_EQ(results[1].error, "no session became free");
+    EXPECT_TRUE(source_->marks.empty()) << "nothing was stored, nothing is announced";
+}
+
+// FUS-9: nothing of a segment with a duplicate was written; its other frames must not be lost.
+TEST_F(PushTest, SurvivorsOfADuplicateAreRepackedAndStored) {
+    const auto first_id = uuid_of(42);
+    std::string stored;
+    ASSERT_TRUE(append_frame(stored, {.message_id = uuid_of(41), .transaction_id = "t0"}));
+    ASSERT_TRUE(append_frame(stored, {.message_id = first_id, .transaction_id = "t2"}));
+    store_.on_push = [this](const std::vector<PushSegment>& segments, const auto& done) {
+        sent_.push_back(segments);
+        PushOutcome outcome;
+        outcome.partition_id = uuid_of(7);
+        if (sent_.size() == 1) {
+            outcome.duplicate = true;
+            outcome.repeats = {{1, Offset{5}}};
+        } else {
+            outcome.base = Offset{10};
+        }
+        done(std::vector<PushOutcome>{outcome});
+    };
+    store_.on_segment_at = [&](const Uuid& id, Offset offset, const auto& done) {
+        EXPECT_EQ(id, uuid_of(7));
+        EXPECT_EQ(offset, Offset{5});
+        done(StoredSegment{Offset{4}, Offset{5}, {}, compress_segment(stored)});
+    };
+    const auto results =
+        push({{"q", "a", "t1", "1"}, {"q", "a", "t2", "2"}, {"q", "a", "t3", "3"}});
+    ASSERT_EQ(sent_.size(), 2u);
+    EXPECT_THAT(transactions_of(sent_[1][0]), ElementsAre("t1", "t3"));
+    EXPECT_EQ(results[0].offset, Offset{10});
+    EXPECT_EQ(results[1].status, PushStatus::duplicate);
+    EXPECT_EQ(results[1].message_id, first_id);
+    EXPECT_EQ(results[1].offset, Offset{5});
+    EXPECT_EQ(results[2].offset, Offset{11});
+}
+
+TEST_F(PushTest, ADuplicateWhoseSegmentIsGoneHasTheZeroId) {
+    store_.on_push = [](const auto&, const auto& done) {
+        PushOutcome outcome;
+        outcome.duplicate = true;
+        outcome.repeats = {{0, Offset{5}}};
+        done(std::vector<PushOutcome>{outcome});
+    };
+    store_.on_segment_at = [](const auto&, const auto&, const auto& done) { done(std::nullopt); };
+    const auto results = push({{"q", "a", "t1", "1"}});
+    EXPECT_EQ(results[0].status, PushStatus::duplicate);
+    EXPECT_FALSE(results[0].message_id.known());
+}
+
+TEST_F(PushTest, ADuplicateAnswerThatNamesNobodyIsAnErrorNotALoop) {
+    int calls = 0;
+    store_.on_push = [&](const auto&, const auto& done) {
+        ++calls;
+        PushOutcome outcome;
+        outcome.duplicate = true;
+        done(std::vector<PushOutcome>{outcome});
+    };
+    const auto results = push({{"q", "a", "t1", "1"}});
+    EXPECT_EQ(results[0].status, PushStatus::error);
+    EXPECT_EQ(calls, 1);
+}
+
+// PUSH-4: one bad group does not fail its neighbours.
+TEST_F(PushTest, ABadGroupIsIsolatedByHalving) {
+    store_.on_push = [this](const std::vector<PushSegment>& segments, const auto& done) {
+        sent_.push_back(segments);
+        for (const auto& segment : segments) {
+            if (segment.partition == "bad") {
+                done(fail(Errc::store_failed, "refused for good", "23514"));
+                return;
+            }
+        }
+        std::vector<PushOutcome> outcomes(segments.size());
+        for (auto& outcome : outcomes) {
+            outcome.base = Offset{0};
+        }
+        done(outcomes);
+    };
+    const auto results = push(
+        {{"q", "a", "1", "1"}, {"q", "b", "2", "2"}, {"q", "bad", "3", "3"}, {"q", "c", "4", "4"}});
+    EXPECT_EQ(results[0].status, PushStatus::queued);
+    EXPECT_EQ(results[1].status, PushStatus::queued);
+    EXPECT_EQ(results[2].status, PushStatus::error);
+    EXPECT_EQ(results[2].error, "refused for good");
+    EXPECT_EQ(results[3].status, PushStatus::queued);
+}
+
+TEST_F(PushTest, ALostRaceIsSentAgainAndThenGivenUp) {
+    int calls = 0;
+    store_.on_push = [&](const auto&, const auto& done) {
+        ++calls;
+        done(fail(Errc::transient, "deadlock detected", "40P01"));
+    };
+    EXPECT_EQ(push({{"q", "a", "1", "1"}, {"q", "b", "2", "2"}})[1].status, PushStatus::error);
+    EXPECT_EQ(calls, 3);
+}
+
+TEST_F(PushTest, ATimeOutIsNotSentAgain) {
+    int calls = 0;
+    store_.on_push = [&](const auto&, const auto& done) {
+        ++calls;
+        done(fail(Errc::timeout, "the statement ran over its time"));
+    };
+    push({{"q", "a", "1", "1"}, {"q", "b", "2", "2"}});
+    EXPECT_EQ(calls, 1)
+        << "it may have committed: only the client's retry with the same id is safe";
+}
+
+TEST_F(PushTest, ManyPartitionsGoInStatementsOfBoundedSize) {
+    store_everything();
+    std::vector<PushItem> items;
+    for (int i = 0; i < 10; ++i) {
+        items.push_back({"q", "p" + std::to_string(i), "t", "1"});
+    }
+    push(std::move(items));
+    ASSERT_EQ(sent_.size(), 3u);
+    EXPECT_EQ(sent_[0].size(), 4u);
+    EXPECT_EQ(sent_[2].size(), 2u);
+}
+
+} // namespace
+} // namespace queen::broker
