@@ -80,12 +80,12 @@ Reply failure(const Error& error) {
 }
 
 // Gives a leased batch back, on a worker. Nothing to do for autoAck.
-void hand_back(const std::shared_ptr<Call>& call, const broker::PopRequest& request,
+void hand_back(const Services& services, const broker::PopRequest& request,
                const broker::PopBatch& batch) {
     if (batch.lease_id.empty() || batch.partitions.empty()) {
         return;
     }
-    call->services().pop.undelivered(request, batch);
+    services.pop.undelivered(request, batch);
 }
 
 void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::PopRequest>& request,
@@ -105,12 +105,12 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
                                         request->group + "\" reason=\"" + body.error().message +
                                         "\"");
-        hand_back(call, *request, *batch);
+        hand_back(call->services(), *request, *batch);
         call->reply(pop_failed(body.error()));
         return;
     }
     if (body->empty()) { // claimed partitions without a single message
-        hand_back(call, *request, *batch);
+        hand_back(call->services(), *request, *batch);
         call->reply(nothing());
         return;
     }
@@ -119,9 +119,11 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
             std::string().swap(segment.blob); // rendered; a hand-back needs the addresses only
         }
     }
-    call->reply(json_reply(std::move(*body)), [call, request, batch] {
-        call->services().workers.post(
-            [call, request, batch] { hand_back(call, *request, *batch); });
+    // Not the call: the exchange keeps this function, and the call keeps the exchange.
+    const Services* services = &call->services();
+    call->reply(json_reply(std::move(*body)), [services, request, batch] {
+        services->workers.post(
+            [services, request, batch] { hand_back(*services, *request, *batch); });
     });
 }
 
