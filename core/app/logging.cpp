@@ -11,6 +11,7 @@
 #include <Poco/Message.h>
 
 #include <array>
+#include <iostream>
 
 namespace queen::app {
 namespace {

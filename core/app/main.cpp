@@ -7,6 +7,7 @@
 #include <Poco/Logger.h>
 #include <Poco/Util/HelpFormatter.h>
 #include <Poco/Util/Option.h>
+#include <Poco/Util/OptionException.h>
 #include <Poco/Util/OptionProcessor.h>
 #include <Poco/Util/OptionSet.h>
 
@@ -54,7 +55,6 @@ CommandLine parse(int argc, char** argv) {
     const auto set = option_set();
     Poco::Util::OptionProcessor processor(set);
     processor.setUnixStyle(true);
-    std::string pending; // the value of an option may be a word of its own
     for (int i = 1; i < argc; ++i) {
         std::string name;
         std::string value;

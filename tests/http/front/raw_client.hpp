@@ -31,10 +31,9 @@ struct Answer {
             const std::string line = head.substr(begin, end - begin);
             begin = end + 2;
             const std::size_t colon = line.find(':');
-            if (colon == name.size() && std::equal(name.begin(), name.end(), line.begin(),
-                                                   [](char a, char b) {
-                                                       return std::tolower(a) == std::tolower(b);
-                                                   })) {
+            if (colon == name.size() &&
+                std::equal(name.begin(), name.end(), line.begin(),
+                           [](char a, char b) { return std::tolower(a) == std::tolower(b); })) {
                 if (value) {
                     throw std::runtime_error("field given twice: " + line);
                 }

@@ -1,0 +1,139 @@
+#include "queenctl/command.hpp"
+
+#include <array>
+#include <ostream>
+
+namespace queen::ctl {
+namespace {
+
+constexpr std::string_view kDefaultUrl = "http://127.0.0.1:6632";
+
+constexpr std::array kGlobalFlags{
+    Flag{"url", "URL", "The broker; else QUEEN_URL, else http://127.0.0.1:6632."},
+    Flag{"json", "", "Print the broker's JSON instead of a table."},
+    Flag{"request-timeout", "TIME",
+         "Longest wait for an answer; 30s. A pop's --timeout comes on top."},
+};
+
+} // namespace
+
+std::span<const Command> commands() {
+    static const std::array all{
+        Command{
+            "push", "QUEUE [FILE|-]", "Push one message per line.",
+            "A line that is JSON is the payload as it is, any other becomes a JSON string; empty\n"
+            "lines are skipped. Messages keep the order of the input within each partition. 429, "
+            "5xx\n"
+            "and broken connections are tried again with the same transaction ids, so nothing is\n"
+            "stored twice. An expression is Perl-like and its first (group) is taken.\n"
+            "Exit: 0 all stored, 1 some failed, 2 usage, 3 no broker.",
+            kPushFlags, push},
+        Command{"pop", "[QUEUE]", "Take messages and print them.",
+                "Without QUEUE, --namespace or --task say which queues to look at.\n"
+                "Exit: 0 with messages, 4 without, 1 refused, 2 usage, 3 no broker.",
+                kPopFlags, pop},
+        Command{"ack", "PARTITION_ID TRANSACTION...", "Settle messages of one partition.",
+                "Exit: 0 all accepted, 1 some not, 2 usage, 3 no broker.", kAckFlags, ack},
+        Command{"queues", "", "List the queues.", "", {}, queues},
+        Command{"queue", "QUEUE", "Show one queue and its partitions.", "", {}, queue},
+        Command{
+            "configure", "QUEUE [OPTION=VALUE...]", "Create a queue or set its options.",
+            "Options that are not named go back to their defaults; with --merge they stay. Also\n"
+            "namespace=TEXT and task=TEXT. See docs for the options, or name a wrong one.",
+            kConfigureFlags, configure},
+        Command{"delete",
+                "QUEUE",
+                "Delete a queue with all its messages, cursors and settings.",
+                "",
+                {},
+                delete_queue},
+        Command{"health",
+                "",
+                "Ask whether broker and database work.",
+                "Exit: 0 healthy, 1 not, 3 no broker.",
+                {},
+                health},
+        Command{
+            "config check",
+            "FILE",
+            "Report every fault of a settings file.",
+            "Each as FILE:LINE:COLUMN: OPTION: what is wrong, what is allowed. Looks at the file\n"
+            "alone, not at the environment.",
+            {},
+            config_check},
+        Command{
+            "config show",
+            "[FILE]",
+            "Print effective settings and where each comes from.",
+            "As a broker with this file and this environment would see them; secrets are masked.",
+            {},
+            config_show},
+        Command{"config schema",
+                "",
+                "Print the JSON Schema of the settings file.",
+                "",
+                {},
+                config_schema},
+        Command{"config default", "", "Print the documented default file.", "", {}, config_default},
+        Command{"plugin inspect",
+                "FILE",
+                "Say what a plugin's file is and which options it takes.",
+                "Exit: 0 it fits this version, 1 it does not.",
+                {},
+                plugin_inspect},
+        Command{"plugin list",
+                "[FILE]",
+                "List the plugins of a settings file and what is in them.",
+                "Exit: 0 all fit this version, 1 some do not.",
+                {},
+                plugin_list},
+    };
+    return all;
+}
+
+std::span<const Flag> global_flags() {
+    return kGlobalFlags;
+}
+
+Result<Client> Session::client() const {
+    const auto limit = arguments.duration("request-timeout");
+    if (!limit) {
+        return fail(limit.error());
+    }
+    const auto from_environment = terminal.environment.find("QUEEN_URL");
+    const std::string url = arguments.text("url", from_environment == terminal.environment.end() ||
+                                                          from_environment->second.empty()
+                                                      ? std::string(kDefaultUrl)
+                                                      : from_environment->second);
+    const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+        limit->value_or(std::chrono::seconds(30)));
+    if (timeout <= std::chrono::milliseconds::zero()) {
+        return fail(Errc::invalid_argument, "--request-timeout must be at least 1ms");
+    }
+    return Client::open(url, timeout);
+}
+
+Result<Reply> ask(Session& session, const std::string& method, const std::string& path,
+                  const Query& query, const std::string& body) {
+    auto client = session.client();
+    if (!client) {
+        return fail(client.error());
+    }
+    auto answer = client->call(method, path, query, body);
+    if (!answer) {
+        return fail(answer.error());
+    }
+    if (answer->status < 200 || answer->status > 299) {
+        return fail(answer->status == 404 ? Errc::not_found : Errc::store_failed, refusal(*answer));
+    }
+    auto document = json::Document::parse(answer->body);
+    if (!document) {
+        return fail(Errc::store_failed, "the answer is not JSON; is this a broker?");
+    }
+    if (session.json()) {
+        session.terminal.out << answer->body << "\n";
+    }
+    return Reply{answer->status, std::move(*document)};
+}
+
+} // namespace queen::ctl

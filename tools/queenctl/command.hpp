@@ -1,0 +1,66 @@
+// queenctl/command.hpp - the table of commands; the help, the parser and the docs read it.
+#pragma once
+#include "base/json.hpp"
+#include "queenctl/arguments.hpp"
+#include "queenctl/client.hpp"
+#include "queenctl/terminal.hpp"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace queen::ctl {
+
+/// What a command works with.
+struct Session {
+    Arguments arguments;
+    Terminal& terminal;
+
+    bool json() const { return arguments.has("json"); }
+    /// @errors invalid_argument
+    Result<Client> client() const;
+};
+
+struct Command {
+    std::string_view name;    ///< "push", or "config check"
+    std::string_view words;   ///< "QUEUE [FILE|-]"
+    std::string_view summary; ///< one line
+    std::string_view details; ///< further lines of the help, "" for none
+    std::span<const Flag> flags;
+    /// @errors invalid_argument: usage; unavailable: no broker; others: failed. One line each.
+    Result<Exit> (*run)(Session& session);
+};
+
+std::span<const Command> commands();
+std::span<const Flag> global_flags();
+
+// One function per command, in the file of its family.
+Result<Exit> push(Session& session);
+Result<Exit> pop(Session& session);
+Result<Exit> ack(Session& session);
+Result<Exit> queues(Session& session);
+Result<Exit> queue(Session& session);
+Result<Exit> configure(Session& session);
+Result<Exit> delete_queue(Session& session);
+Result<Exit> health(Session& session);
+Result<Exit> config_check(Session& session);
+Result<Exit> config_show(Session& session);
+Result<Exit> config_schema(Session& session);
+Result<Exit> config_default(Session& session);
+Result<Exit> plugin_inspect(Session& session);
+Result<Exit> plugin_list(Session& session);
+
+extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags;
+
+/// Calls the broker and hands back the document of a 2xx answer; with --json it is printed as it
+/// is.
+/// @errors unavailable; not_found for 404; store_failed for any other refusal
+struct Reply {
+    int status = 0;
+    json::Document document;
+};
+Result<Reply> ask(Session& session, const std::string& method, const std::string& path,
+                  const Query& query = {}, const std::string& body = {});
+
+} // namespace queen::ctl
