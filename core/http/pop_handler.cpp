@@ -12,6 +12,8 @@
 
 #include <Poco/Logger.h>
 
+#include <iterator>
+
 namespace queen::http {
 namespace {
 
@@ -88,6 +90,17 @@ void hand_back(const Services& services, const broker::PopRequest& request,
     services.pop.undelivered(request, batch);
 }
 
+// Takes the partitions from `first` on out of the batch; they keep its lease.
+broker::PopBatch split_off(broker::PopBatch& batch, std::size_t first) {
+    broker::PopBatch rest;
+    rest.lease_id = batch.lease_id;
+    const auto at = batch.partitions.begin() + static_cast<std::ptrdiff_t>(first);
+    rest.partitions.assign(std::make_move_iterator(at),
+                           std::make_move_iterator(batch.partitions.end()));
+    batch.partitions.erase(at, batch.partitions.end());
+    return rest;
+}
+
 void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::PopRequest>& request,
             Result<broker::PopBatch> outcome) {
     if (!outcome) {
@@ -98,21 +111,26 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         call->reply(nothing());
         return;
     }
+    const Services& services = call->services();
     auto batch = std::make_shared<broker::PopBatch>(std::move(*outcome));
-    Result<std::string> body = fail(Errc::internal, {});
-    call->guard([&] { body = render_pop(*request, *batch); });
-    if (!body) {
+    const auto limit = static_cast<std::size_t>(services.settings.limits.answer_bytes);
+    Result<PopAnswer> rendered = fail(Errc::internal, "the answer could not be rendered");
+    call->guard([&] { rendered = render_pop(*request, *batch, limit); });
+    if (!rendered) {
         Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
-                                        request->group + "\" reason=\"" + body.error().message +
+                                        request->group + "\" reason=\"" + rendered.error().message +
                                         "\"");
-        hand_back(call->services(), *request, *batch);
-        call->reply(pop_failed(body.error()));
+        hand_back(services, *request, *batch);
+        call->reply(pop_failed(rendered.error()));
         return;
     }
-    if (body->empty()) { // claimed partitions without a single message
-        hand_back(call->services(), *request, *batch);
+    if (rendered->body.empty()) { // claimed partitions without a single message
+        hand_back(services, *request, *batch);
         call->reply(nothing());
         return;
+    }
+    if (rendered->partitions < batch->partitions.size()) {
+        hand_back(services, *request, split_off(*batch, rendered->partitions));
     }
     for (PoppedPartition& partition : batch->partitions) {
         for (PoppedSegment& segment : partition.segments) {
@@ -120,8 +138,7 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         }
     }
     // Not the call: the exchange keeps this function, and the call keeps the exchange.
-    const Services* services = &call->services();
-    call->reply(json_reply(std::move(*body)), [services, request, batch] {
+    call->reply(json_reply(std::move(rendered->body)), [services = &services, request, batch] {
         services->workers.post(
             [services, request, batch] { hand_back(*services, *request, *batch); });
     });

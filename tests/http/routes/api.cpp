@@ -65,6 +65,7 @@ struct Api::Broker {
 Api::Api() {
     settings.limits = {};
     settings.limits.max_wait = std::chrono::seconds(60);
+    settings.limits.answer_bytes = 64 << 20;
     broker_ = std::make_unique<Broker>(*this);
 }
 

@@ -182,5 +182,13 @@ TEST_F(PopParameters, K29TimeoutsAreCappedAndNonPositiveOnesAnswerAtOnce) {
     }
 }
 
+TEST_F(PopParameters, ATimeoutOfZeroIsNoWaitAtAll) {
+    // Only a pop that does not wait tells its client that the claim failed.
+    api.store.broken = Error{Errc::timeout, "too slow", {}};
+    const auto reply = api.ask("GET", "/api/v1/pop/queue/q?wait=true&timeout=0");
+    EXPECT_EQ(reply.status, 500);
+    EXPECT_EQ(at(reply.body, "error"), "pop failed");
+}
+
 } // namespace
 } // namespace queen::test

@@ -257,6 +257,39 @@ TEST(PopRoute, AClaimWithoutMessagesIs204AndHandedBack) {
     EXPECT_EQ(api.store.released.size(), 1u);
 }
 
+TEST(PopRoute, ALargeAnswerEndsBetweenPartitionsAndTheRestIsHandedBack) {
+    Api api;
+    api.settings.limits.answer_bytes = 2'500;
+    const std::string payload = json::quoted(std::string(1'000, 'x'));
+    for (const char* partition : {"a", "b", "c", "d"}) {
+        push(api, "q", partition, payload);
+    }
+    const auto reply = api.ask("GET", "/api/v1/pop/queue/q?partitions=4&consumerGroup=g");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(at(reply.body, "messages"), "[1]"); // two would be about 2,900 bytes
+    EXPECT_EQ(at(reply.body, "messages.0.data"), std::string(1'000, 'x'));
+    EXPECT_EQ(at(reply.body, "partitionsClaimed"), "1");
+    ASSERT_EQ(api.store.released.size(), 3u);
+    EXPECT_EQ(api.store.released[0].partition_id, FakeStore::partition_id("q", "b"));
+    EXPECT_EQ(api.store.released[2].partition_id, FakeStore::partition_id("q", "d"));
+    EXPECT_EQ(api.store.released[0].worker, at(reply.body, "leaseId"));
+}
+
+TEST(PopRoute, OnePartitionAndWhatAutoAckTookAreNeverCut) {
+    Api api;
+    api.settings.limits.answer_bytes = 1;
+    push(api, "q", "a", "1");
+    push(api, "q", "a", "2", "tx2");
+    auto reply = api.ask("GET", "/api/v1/pop/queue/q?partitions=2");
+    EXPECT_EQ(at(reply.body, "messages"), "[2]");
+    push(api, "q", "a", "3");
+    push(api, "q", "b", "4");
+    reply = api.ask("GET", "/api/v1/pop/queue/q?partitions=2&autoAck=true");
+    EXPECT_EQ(at(reply.body, "messages"), "[2]");
+    EXPECT_EQ(at(reply.body, "partitionsClaimed"), "2");
+    EXPECT_TRUE(api.store.released.empty());
+}
+
 // K28: the client of a parked pop goes; the next message is for the one that is still there.
 TEST(PopRoute, K28AParkedPopWhosePeerLeftTakesNothing) {
     Api api;
