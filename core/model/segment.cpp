@@ -70,7 +70,8 @@ Result<std::string> decompress_growing(std::string_view blob, std::size_t limit)
             frames.resize(size);
             return frames;
         }
-        if (size < frames.size()) {
+        if (size <
+            frames.size()) { // the caller saw a whole frame, so only a broken block gets here
             return corrupt("it ends early");
         }
         if (size == limit) {

@@ -1,5 +1,5 @@
 // Layout (RFC 9562, version 7): 48 bits of milliseconds, 4 of version, 12 of sequence, 2 of
-// variant, 14 more of sequence, 48 random.
+// variant, 6 more of sequence, 56 random.
 #include "model/uuid7.hpp"
 
 #include <algorithm>
@@ -10,10 +10,10 @@ namespace queen {
 namespace {
 
 constexpr std::uint64_t kMaxMillis = (std::uint64_t{1} << 48) - 1;
-constexpr std::uint32_t kMaxSequence = (std::uint32_t{1} << 26) - 1;
-/// A new millisecond starts somewhere below this, so that two brokers differ there as well, and
-/// three quarters of the sequence are left: 50 million ids.
-constexpr std::uint32_t kFirstSequences = std::uint32_t{1} << 24;
+constexpr std::uint32_t kMaxSequence = (std::uint32_t{1} << 18) - 1;
+/// A new millisecond starts somewhere in the first quarter, so that two brokers differ there as
+/// well and 196,608 ids are left: six times what one process can mint in a millisecond.
+constexpr int kFirstSequenceBits = 16;
 
 /// xoroshiro128+ (Blackman, Vigna): ids must differ, not resist guessing.
 std::uint64_t next_random(std::uint64_t (&state)[2]) {
@@ -43,16 +43,13 @@ Uuid Uuid7::next(WallTime now) {
         std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(since_epoch, 0)), kMaxMillis);
     const std::lock_guard lock(mutex_);
     const std::uint64_t random = next_random(random_state_);
-    if (ms > last_ms_) {
-        last_ms_ = ms;
-        sequence_ = static_cast<std::uint32_t>(random >> 40);
-    } else if (sequence_ < kMaxSequence) {
+    if (ms <= last_ms_ && sequence_ < kMaxSequence) {
         ++sequence_;
     } else {
-        ++last_ms_; // ahead of the clock until it catches up
-        sequence_ = static_cast<std::uint32_t>(random >> 40);
+        // A later millisecond; or the next one before its time, until the clock catches up.
+        last_ms_ = std::max(ms, last_ms_ + 1);
+        sequence_ = static_cast<std::uint32_t>(random >> (64 - kFirstSequenceBits));
     }
-    static_assert(kFirstSequences == std::uint32_t{1} << (64 - 40));
 
     Uuid id;
     const auto put = [&id](std::size_t at, std::size_t count, std::uint64_t value) {
@@ -61,9 +58,9 @@ Uuid Uuid7::next(WallTime now) {
         }
     };
     put(0, 6, last_ms_);
-    put(6, 2, 0x7000 | sequence_ >> 14);
-    put(8, 2, 0x8000 | (sequence_ & 0x3FFF));
-    put(10, 6, next_random(random_state_));
+    put(6, 2, 0x7000 | sequence_ >> 6);
+    put(8, 1, 0x80 | (sequence_ & 0x3F));
+    put(9, 7, next_random(random_state_));
     return id;
 }
 

@@ -200,6 +200,20 @@ TEST(TickerThread, AnIdleTickerDoesNotLookAtTheClock) {
     }
 }
 
+// "Now plus the wait" must not overflow into the past: the thread would spin.
+TEST(TickerThread, AFarDeadlineIsWaitedForAsleep) {
+    CountingClock clock;
+    TickerThread ticker(clock);
+    ticker.at(SteadyTime::max(), [] {});
+    constexpr int kRounds = 100;
+    for (int i = 0; i < kRounds; ++i) {
+        std::promise<void> ran;
+        ticker.at(SteadyTime::min(), [&] { ran.set_value(); });
+        ran.get_future().wait();
+    }
+    EXPECT_LE(clock.reads, 2 * kRounds + 10); // one to run a task, one to wait again
+}
+
 TEST(TickerThread, DestructionDropsWhatIsPendingAndWaitsForWhatRuns) {
     ManualClock clock;
     std::atomic<bool> finished = false;

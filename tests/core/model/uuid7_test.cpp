@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -47,6 +48,22 @@ TEST(Uuid7, IdsOfOneMillisecondAreOrderedAndDistinct) {
     EXPECT_EQ(millis_of(last), 1'769'851'800'123u);
 }
 
+TEST(Uuid7, AFullSequenceBorrowsFromTheNextMillisecond) {
+    Uuid7 source;
+    const Uuid first = source.next(kNow);
+    Uuid last = first;
+    for (int i = 0; i < 600'000; ++i) { // over twice as many as a millisecond has
+        const Uuid id = source.next(kNow);
+        ASSERT_LT(last, id);
+        last = id;
+    }
+    EXPECT_GT(millis_of(last), millis_of(first) + 1);
+    EXPECT_LT(millis_of(last), millis_of(first) + 5);
+    const Uuid caught_up = source.next(kNow + 10ms);
+    EXPECT_LT(last, caught_up);
+    EXPECT_EQ(millis_of(caught_up), millis_of(first) + 10);
+}
+
 TEST(Uuid7, AClockThatStepsBackDoesNotBreakTheOrder) {
     Uuid7 source;
     const Uuid first = source.next(kNow);
@@ -80,12 +97,12 @@ TEST(Uuid7, SourcesDifferInTheSameMillisecond) {
 // Two brokers must not meet in the low bits either: the random part may not repeat or stand still.
 TEST(Uuid7, TheRandomPartUsesAllItsBits) {
     Uuid7 source;
-    std::array<int, 48> ones{};
+    std::array<int, 56> ones{};
     constexpr int kIds = 4'096;
     for (int i = 0; i < kIds; ++i) {
         const Uuid id = source.next(kNow);
-        for (std::size_t bit = 0; bit < 48; ++bit) {
-            ones[bit] += id.bytes[10 + bit / 8] >> (bit % 8) & 1;
+        for (std::size_t bit = 0; bit < 56; ++bit) {
+            ones[bit] += id.bytes[9 + bit / 8] >> (bit % 8) & 1;
         }
     }
     for (const int count : ones) { // 2048 expected; 12 standard deviations is 384
