@@ -3,12 +3,19 @@
 
 #include <queen/plugin/testing.hpp>
 
+#include <cstdlib>
+
 namespace queen::pluginhost {
 namespace {
 
 class Vendor : public HostTest {
 protected:
-    const std::string path_ = QUEEN_VENDOR_DIR "/acme_recent.so";
+    void SetUp() override {
+        const char* folder = std::getenv("QUEEN_VENDOR_DIR");
+        ASSERT_NE(folder, nullptr) << "names the folder with the vendor's plugin";
+        path_ = std::string(folder) + "/acme_recent.so";
+    }
+    std::string path_;
 };
 
 TEST_F(Vendor, ItsPluginLoadsAndServes) {
