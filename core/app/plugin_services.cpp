@@ -30,16 +30,20 @@ void log(std::string_view plugin, queen_log_level level, std::string_view text) 
 
 PluginServices::PluginServices(broker::Parking& parking, Workers& workers, Ticker& ticker,
                                const Clock& clock)
-    : parking_(parking), workers_(workers), ticker_(ticker), clock_(clock) {}
+    : parking_(parking), workers_(workers), clock_(clock),
+      ticks_(pluginhost::TickDriver::make(ticker, clock)) {}
 
 pluginhost::HostServices PluginServices::services() {
+    const auto wake = [this](const plugin::Queue& queue, std::string_view group,
+                             std::uint64_t ready) {
+        parking_.wake(queue.key, group, {}, ready, broker::Parking::Urgency::at_once);
+    };
     return {.clock = &clock_,
             .log = log,
-            .wake = [this](const plugin::Queue& queue, std::string_view group,
-                           std::uint64_t ready) { wake(queue, group, ready); },
+            .wake = wake,
             .reseed = [this](std::string_view source, const plugin::Scope& scope,
                              plugin::Ticket ticket, Nanoseconds) { reseed(source, scope, ticket); },
-            .tick_at = [this](SteadyTime when) { tick_at(when); }};
+            .tick_at = [ticks = ticks_](SteadyTime when) { ticks->pull(when); }};
 }
 
 void PluginServices::attach(pluginhost::PluginHost& host) {
@@ -47,21 +51,13 @@ void PluginServices::attach(pluginhost::PluginHost& host) {
         const std::lock_guard lock(mutex_);
         host_ = &host;
     }
-    tick_at(clock_.now());
+    ticks_->start([&host](SteadyTime now) { return host.run_ticks(now); });
 }
 
 void PluginServices::detach() {
-    Ticker::Id timer = 0;
-    {
-        const std::lock_guard lock(mutex_);
-        host_ = nullptr;
-        timer = std::exchange(timer_, 0);
-    }
-    ticker_.cancel(timer);
-}
-
-void PluginServices::wake(const plugin::Queue& queue, std::string_view group, std::uint64_t ready) {
-    parking_.wake(queue.key, group, {}, ready, broker::Parking::Urgency::at_once);
+    ticks_->stop();
+    const std::lock_guard lock(mutex_);
+    host_ = nullptr;
 }
 
 void PluginServices::reseed(std::string_view source, const plugin::Scope& scope,
@@ -80,29 +76,6 @@ void PluginServices::reseed(std::string_view source, const plugin::Scope& scope,
             asked->reseed_done({{key, tenant, name}, group}, ticket, false);
         }
     });
-}
-
-void PluginServices::tick_at(SteadyTime when) {
-    const std::lock_guard lock(mutex_);
-    if (host_ == nullptr || when >= due_ || when == SteadyTime::max()) {
-        return;
-    }
-    ticker_.cancel(timer_);
-    due_ = when;
-    timer_ = ticker_.at(when, [this] { tick(); });
-}
-
-void PluginServices::tick() {
-    pluginhost::PluginHost* host = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        host = host_;
-        timer_ = 0;
-        due_ = SteadyTime::max();
-    }
-    if (host != nullptr) {
-        tick_at(host->run_ticks(clock_.now()));
-    }
 }
 
 } // namespace queen::app
