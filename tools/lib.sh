@@ -94,14 +94,13 @@ configure() {
 
 # build PRESET TARGET... : silent when nothing is to do.
 build() {
-    local preset=$1
+    local preset=$1 status=0
     shift
-    local folder=$QUEEN_ROOT/build/$preset
-    if ninja -C "$folder" -n "$@" | grep -q 'no work to do'; then
-        return
-    fi
-    say "building build/$preset"
-    ninja -C "$folder" -j "$(nproc)" "$@" >&2 || die "the build failed"
+    # grep ends with 1 when it has nothing to pass on; only ninja's own status counts.
+    ninja -C "$QUEEN_ROOT/build/$preset" -j "$(nproc)" "$@" 2>&1 |
+        { grep --line-buffered -v -e '^ninja: Entering directory' -e '^ninja: no work to do' \
+            -e 'Re-checking globbed directories' >&2 || true; } || status=$?
+    [[ $status -eq 0 ]] || die "the build failed"
 }
 
 # product_targets : everything but tests, as far as this tree has it.
