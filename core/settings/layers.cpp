@@ -326,6 +326,10 @@ void Layers::add_overrides(const std::map<std::string, std::string>& overrides) 
     folder_ = ".";
     for (const auto& [name, text] : overrides) {
         const Place place{"command line", 0, 0};
+        if (name == "port") { // of `listen`, whose address stays what it was
+            read_port(*find_option("listen"), place, text);
+            continue;
+        }
         const Option* option = find_option(name == kDatabase ? kDatabaseUrl : name);
         if (option == nullptr) {
             Node member;
@@ -395,15 +399,8 @@ void Layers::add_environment(const Environment& env) {
 void Layers::read_variable(const Option& option, std::string_view variable,
                            const std::string& text) {
     const Place place{"environment " + std::string(variable), 0, 0};
-    if (option.type == Type::address) { // PORT: the address stays what it was
-        const auto port = parse_whole(text);
-        if (!port || *port < option.min || *port > option.max) {
-            complain(place, option.name, shown(text) + " is no port; allowed: 0 to 65535");
-            return;
-        }
-        Value value = held(option.name).value;
-        value.number = *port;
-        put(option.name, std::move(value), place);
+    if (option.type == Type::address) { // PORT
+        read_port(option, place, text);
         return;
     }
     auto value = read_env_value(option, text);
@@ -412,6 +409,17 @@ void Layers::read_variable(const Option& option, std::string_view variable,
         return;
     }
     put(option.name, std::move(*value), place);
+}
+
+void Layers::read_port(const Option& option, const Place& place, const std::string& text) {
+    const auto port = parse_whole(text);
+    if (!port || *port < option.min || *port > option.max) {
+        complain(place, option.name, shown(text) + " is no port; allowed: 0 to 65535");
+        return;
+    }
+    Value value = held(option.name).value;
+    value.number = *port;
+    put(option.name, std::move(value), place);
 }
 
 void Layers::read_database_variables(const Environment& env) {
