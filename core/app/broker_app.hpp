@@ -1,9 +1,9 @@
 #pragma once
-#include <chrono>
-#include <memory>
-
 #include "base/result.hpp"
 #include "settings/settings.hpp"
+
+#include <chrono>
+#include <memory>
 
 namespace queen::app {
 

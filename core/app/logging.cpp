@@ -1,5 +1,8 @@
 #include "app/logging.hpp"
 
+#include "base/json.hpp"
+#include "base/text.hpp"
+
 #include <Poco/AutoPtr.h>
 #include <Poco/ConsoleChannel.h>
 #include <Poco/Formatter.h>
@@ -8,9 +11,7 @@
 #include <Poco/Message.h>
 
 #include <array>
-
-#include "base/json.hpp"
-#include "base/text.hpp"
+#include <iostream>
 
 namespace queen::app {
 namespace {
@@ -22,7 +23,8 @@ const char* level_name(Poco::Message::Priority priority) {
 }
 
 std::string time_of(const Poco::Message& message) {
-    return format_micros(WallTime(std::chrono::microseconds(message.getTime().epochMicroseconds())));
+    return format_micros(
+        WallTime(std::chrono::microseconds(message.getTime().epochMicroseconds())));
 }
 
 class KeyValueFormatter final : public Poco::Formatter {
@@ -31,7 +33,10 @@ public:
         out.append("time=").append(time_of(message));
         out.append(" level=").append(level_name(message.getPriority()));
         out.append(" source=").append(message.getSource());
-        out.append(" ").append(message.getText());
+        out.append(" ");
+        for (const char c : message.getText()) { // one message, one line
+            out.append(c == '\n' ? "\\n" : std::string(1, c));
+        }
     }
 };
 

@@ -1,8 +1,13 @@
 // queend - the Queen broker.
+#include "app/broker_app.hpp"
+#include "app/logging.hpp"
+#include "settings/settings.hpp"
+
 #include <Poco/Exception.h>
 #include <Poco/Logger.h>
 #include <Poco/Util/HelpFormatter.h>
 #include <Poco/Util/Option.h>
+#include <Poco/Util/OptionException.h>
 #include <Poco/Util/OptionProcessor.h>
 #include <Poco/Util/OptionSet.h>
 
@@ -12,10 +17,6 @@
 #include <map>
 #include <optional>
 #include <string>
-
-#include "app/broker_app.hpp"
-#include "app/logging.hpp"
-#include "settings/settings.hpp"
 
 #ifndef QUEEN_VERSION
 #error "QUEEN_VERSION comes from CMake"
@@ -54,7 +55,6 @@ CommandLine parse(int argc, char** argv) {
     const auto set = option_set();
     Poco::Util::OptionProcessor processor(set);
     processor.setUnixStyle(true);
-    std::string pending; // the value of an option may be a word of its own
     for (int i = 1; i < argc; ++i) {
         std::string name;
         std::string value;
@@ -91,7 +91,8 @@ void print_ready(const settings::Settings& settings, std::uint16_t port) {
     const auto host = v6 ? "[" + settings.listen_address + "]" : settings.listen_address;
     const auto url = "http://" + host + ":" + std::to_string(port);
     std::cout << "queend ready on " << url << "  try: curl -s " << url
-              << R"(/api/v1/push -d '{"items":[{"queue":"hello","payload":"world"}]}')" << std::endl;
+              << R"(/api/v1/push -d '{"items":[{"queue":"hello","payload":"world"}]}')"
+              << std::endl;
 }
 
 int run(const CommandLine& line) {

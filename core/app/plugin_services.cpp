@@ -60,15 +60,14 @@ void PluginServices::detach() {
     ticker_.cancel(timer);
 }
 
-void PluginServices::wake(const plugin::Queue& queue, std::string_view group,
-                          std::uint64_t ready) {
+void PluginServices::wake(const plugin::Queue& queue, std::string_view group, std::uint64_t ready) {
     parking_.wake(queue.key, group, {}, ready, broker::Parking::Urgency::at_once);
 }
 
 void PluginServices::reseed(std::string_view source, const plugin::Scope& scope,
                             plugin::Ticket ticket) {
-    // There are no reseed pages in this version: the walk ends incomplete, which tells the source to
-    // rely on scans. The promise "exactly one reseed_done, never inside the call" is kept.
+    // There are no reseed pages in this version: the walk ends incomplete, which tells the source
+    // to rely on scans. The promise "exactly one reseed_done, never inside the call" is kept.
     workers_.post([this, source = std::string(source), key = std::string(scope.queue.key),
                    tenant = std::string(scope.queue.tenant), name = std::string(scope.queue.name),
                    group = std::string(scope.group), ticket] {

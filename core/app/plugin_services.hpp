@@ -1,10 +1,10 @@
 #pragma once
-#include <memory>
-#include <mutex>
-
 #include "base/workers.hpp"
 #include "broker/parking.hpp"
 #include "pluginhost/plugin_host.hpp"
+
+#include <memory>
+#include <mutex>
 
 namespace queen::app {
 

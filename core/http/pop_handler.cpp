@@ -12,6 +12,8 @@
 
 #include <Poco/Logger.h>
 
+#include <iterator>
+
 namespace queen::http {
 namespace {
 
@@ -80,12 +82,23 @@ Reply failure(const Error& error) {
 }
 
 // Gives a leased batch back, on a worker. Nothing to do for autoAck.
-void hand_back(const std::shared_ptr<Call>& call, const broker::PopRequest& request,
+void hand_back(const Services& services, const broker::PopRequest& request,
                const broker::PopBatch& batch) {
     if (batch.lease_id.empty() || batch.partitions.empty()) {
         return;
     }
-    call->services().pop.undelivered(request, batch);
+    services.pop.undelivered(request, batch);
+}
+
+// Takes the partitions from `first` on out of the batch; they keep its lease.
+broker::PopBatch split_off(broker::PopBatch& batch, std::size_t first) {
+    broker::PopBatch rest;
+    rest.lease_id = batch.lease_id;
+    const auto at = batch.partitions.begin() + static_cast<std::ptrdiff_t>(first);
+    rest.partitions.assign(std::make_move_iterator(at),
+                           std::make_move_iterator(batch.partitions.end()));
+    batch.partitions.erase(at, batch.partitions.end());
+    return rest;
 }
 
 void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::PopRequest>& request,
@@ -98,30 +111,36 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         call->reply(nothing());
         return;
     }
+    const Services& services = call->services();
     auto batch = std::make_shared<broker::PopBatch>(std::move(*outcome));
-    Result<std::string> body = fail(Errc::internal, {});
-    call->guard([&] { body = render_pop(*request, *batch); });
-    if (!body) {
+    const auto limit = static_cast<std::size_t>(services.settings.limits.answer_bytes);
+    Result<PopAnswer> rendered = fail(Errc::internal, "the answer could not be rendered");
+    call->guard([&] { rendered = render_pop(*request, *batch, limit); });
+    if (!rendered) {
         Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
-                                        request->group + "\" reason=\"" + body.error().message +
+                                        request->group + "\" reason=\"" + rendered.error().message +
                                         "\"");
-        hand_back(call, *request, *batch);
-        call->reply(pop_failed(body.error()));
+        hand_back(services, *request, *batch);
+        call->reply(pop_failed(rendered.error()));
         return;
     }
-    if (body->empty()) { // claimed partitions without a single message
-        hand_back(call, *request, *batch);
+    if (rendered->body.empty()) { // claimed partitions without a single message
+        hand_back(services, *request, *batch);
         call->reply(nothing());
         return;
+    }
+    if (rendered->partitions < batch->partitions.size()) {
+        hand_back(services, *request, split_off(*batch, rendered->partitions));
     }
     for (PoppedPartition& partition : batch->partitions) {
         for (PoppedSegment& segment : partition.segments) {
             std::string().swap(segment.blob); // rendered; a hand-back needs the addresses only
         }
     }
-    call->reply(json_reply(std::move(*body)), [call, request, batch] {
-        call->services().workers.post(
-            [call, request, batch] { hand_back(call, *request, *batch); });
+    // Not the call: the exchange keeps this function, and the call keeps the exchange.
+    call->reply(json_reply(std::move(rendered->body)), [services = &services, request, batch] {
+        services->workers.post(
+            [services, request, batch] { hand_back(*services, *request, *batch); });
     });
 }
 

@@ -5,6 +5,8 @@
 #include "model/frame.hpp"
 #include "model/segment.hpp"
 
+#include <algorithm>
+
 namespace queen::http {
 namespace {
 
@@ -65,28 +67,44 @@ Result<void> write_segment(json::Writer& writer, const Common& common, const Pop
     return {};
 }
 
-std::size_t message_count(const broker::PopBatch& batch) noexcept {
-    std::size_t count = 0;
-    for (const PoppedPartition& partition : batch.partitions) {
-        for (const PoppedSegment& segment : partition.segments) {
-            count += segment.take;
+Result<void> write_partition(json::Writer& writer, Common& common,
+                             const PoppedPartition& partition) {
+    common.partition_id = json::quoted(to_string(partition.partition_id));
+    common.partition = json::quoted(partition.partition);
+    for (const PoppedSegment& segment : partition.segments) {
+        if (auto ok = write_segment(writer, common, segment, partition.attempt); !ok) {
+            return fail(ok.error().code, "partition " + partition.partition + " (" +
+                                             to_string(partition.partition_id) +
+                                             "): " + ok.error().message);
         }
+    }
+    return {};
+}
+
+std::size_t message_count(const PoppedPartition& partition) noexcept {
+    std::size_t count = 0;
+    for (const PoppedSegment& segment : partition.segments) {
+        count += segment.take;
     }
     return count;
 }
 
 } // namespace
 
-Result<std::string> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch) {
-    const std::size_t messages = message_count(batch);
-    if (messages == 0) {
-        return std::string();
-    }
+Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
+                             std::size_t limit) {
     constexpr std::size_t kBytesPerMessage = 512; // a guess: about 380 without the payload
-    std::string body;
-    body.reserve(messages * kBytesPerMessage);
+    std::size_t messages = 0;
+    for (const PoppedPartition& partition : batch.partitions) {
+        messages += message_count(partition);
+    }
+    PopAnswer answer;
+    if (messages == 0) {
+        return answer;
+    }
+    answer.body.reserve(std::min(messages * kBytesPerMessage, limit));
     const PoppedPartition& first = batch.partitions.front();
-    json::Writer writer(body);
+    json::Writer writer(answer.body);
     writer.begin_object();
     writer.key("success").boolean(true);
     writer.key("queue").string(request.queue); // empty on discovery
@@ -98,21 +116,24 @@ Result<std::string> render_pop(const broker::PopRequest& request, const broker::
     Common common;
     common.lease = json::quoted(batch.lease_id);
     common.group = json::quoted(request.group);
+    const bool leased = !batch.lease_id.empty();
+    std::size_t written = 0;
     for (const PoppedPartition& partition : batch.partitions) {
-        common.partition_id = json::quoted(to_string(partition.partition_id));
-        common.partition = json::quoted(partition.partition);
-        for (const PoppedSegment& segment : partition.segments) {
-            if (auto ok = write_segment(writer, common, segment, partition.attempt); !ok) {
-                return fail(ok.error().code, "partition " + partition.partition + " (" +
-                                                 to_string(partition.partition_id) +
-                                                 "): " + ok.error().message);
-            }
+        const std::size_t before = answer.body.size();
+        if (auto ok = write_partition(writer, common, partition); !ok) {
+            return fail(ok.error());
         }
+        if (leased && written > 0 && answer.body.size() > limit) {
+            answer.body.resize(before); // ends after a message, so the writer's commas still fit
+            break;
+        }
+        written += message_count(partition);
+        ++answer.partitions;
     }
     writer.end_array();
-    writer.key("partitionsClaimed").integer(static_cast<std::int64_t>(batch.partitions.size()));
+    writer.key("partitionsClaimed").integer(static_cast<std::int64_t>(answer.partitions));
     writer.end_object();
-    return body;
+    return answer;
 }
 
 } // namespace queen::http

@@ -2,15 +2,25 @@
 #include "base/result.hpp"
 #include "broker/pop.hpp"
 
+#include <cstddef>
 #include <string>
 
 namespace queen::http {
 
-/// The body of a pop that took something: opens each segment, cuts out the frames that were
-/// claimed, splices payloads in byte for byte. "" when the batch has no messages.
+/// The answer to a pop that took something.
+struct PopAnswer {
+    std::string body;           ///< "" when there is no message in it
+    std::size_t partitions = 0; ///< how many of the batch, from its front, it carries
+};
+
+/// Opens each segment, cuts out the frames that were claimed, splices payloads in byte for byte. A
+/// leased batch ends before the partition that would make the body larger than `limit` bytes; what
+/// does not go out is to be handed back. One partition is never cut, and neither is what autoAck
+/// has consumed.
 /// @errors corrupt when a segment does not parse or has fewer frames than were claimed; nothing of
 ///         the batch may go out then
-/// @source POP-7, FMT-6, FMT-8, FMT-10
-Result<std::string> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch);
+/// @source POP-7, POP-11, FMT-6, FMT-8, FMT-10
+Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
+                             std::size_t limit);
 
 } // namespace queen::http

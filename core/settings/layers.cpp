@@ -326,7 +326,7 @@ void Layers::add_overrides(const std::map<std::string, std::string>& overrides) 
     folder_ = ".";
     for (const auto& [name, text] : overrides) {
         const Place place{"command line", 0, 0};
-        if (name == "port") { // of `listen`, whose address stays what it was
+        if (name == "port") {
             read_port(*find_option("listen"), place, text);
             continue;
         }

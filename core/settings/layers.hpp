@@ -48,6 +48,7 @@ private:
     PluginSettings read_plugin(const yaml::Node& map);
     void unknown(const yaml::Node& member, const std::string& name, const std::string& prefix);
     void read_variable(const Option& option, std::string_view variable, const std::string& text);
+    /// The port of an address alone; its host stays what it was.
     void read_port(const Option& option, const Place& place, const std::string& text);
     void read_database_variables(const Environment& env);
     void put(std::string_view option, Value value, const Place& place);

@@ -10,22 +10,21 @@ const Statement kPushMulti{"push_multi",
 const Statement kSegmentAt{"segment_at", "select * from queen.log_segment_at_v1($1, $2)"};
 
 const Statement kPopList{"pop_list", "select * from queen.log_pop_list_v1($1, $2, $3, $4, $5, $6, "
-                                     "$7, $8, $9, $10, $11, $12, false)"};
+                                     "$7, $8, $9, $10, $11, $12)"};
 
 // The first pop of a group seeds its cursors over the whole queue: a time-out of its own.
 const Statement kPopWildcard{
     "pop_wildcard",
-    "select * from queen.log_pop_wildcard_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false)",
+    "select * from queen.log_pop_wildcard_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     StatementClass::seed};
 
 const Statement kPopSpecific{
     "pop_specific",
-    "select * from queen.log_pop_specific_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, false)"};
+    "select * from queen.log_pop_specific_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
 
 const Statement kPopDiscover{
     "pop_discover",
-    "select * from queen.log_pop_discover_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-    "false)",
+    "select * from queen.log_pop_discover_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     StatementClass::seed};
 
 const Statement kHasPending{"has_pending", "select queen.log_has_pending_v1($1, $2, $3)"};

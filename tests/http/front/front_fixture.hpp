@@ -77,9 +77,9 @@ public:
         } else if (path == "/close") {
             exchange->reply({.body = "{}", .close = true});
         } else if (path != "/drop") {
-            exchange->reply({.body = request.method + " " + path + "?" + request.query + "\n" +
-                                     request.body,
-                             .content_type = "text/plain"});
+            exchange->reply(
+                {.body = request.method + " " + path + "?" + request.query + "\n" + request.body,
+                 .content_type = "text/plain"});
         }
     }
 
@@ -116,8 +116,9 @@ protected:
     }
     static std::string post(const std::string& target, const std::string& body,
                             const std::string& fields = "") {
-        return "POST " + target + " HTTP/1.1\r\nHost: broker\r\nContent-Length: " +
-               std::to_string(body.size()) + "\r\n" + fields + "\r\n" + body;
+        return "POST " + target +
+               " HTTP/1.1\r\nHost: broker\r\nContent-Length: " + std::to_string(body.size()) +
+               "\r\n" + fields + "\r\n" + body;
     }
 
     ManualClock clock_;

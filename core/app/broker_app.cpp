@@ -1,0 +1,244 @@
+#include "app/broker_app.hpp"
+
+#include "app/embedded_postgres.hpp"
+#include "app/plugin_services.hpp"
+#include "base/ticker.hpp"
+#include "broker/ack.hpp"
+#include "broker/admin.hpp"
+#include "broker/announce.hpp"
+#include "broker/parking.hpp"
+#include "broker/pop.hpp"
+#include "broker/push.hpp"
+#include "http/front.hpp"
+#include "http/router.hpp"
+#include "pluginhost/plugin_host.hpp"
+#include "store/canceller.hpp"
+#include "store/conninfo.hpp"
+#include "store/executor.hpp"
+#include "store/installer.hpp"
+#include "store/pg_session.hpp"
+#include "store/pg_store.hpp"
+
+#include <Poco/Logger.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace queen::app {
+namespace {
+
+/// Sessions of an embedded server beyond the pool: the canceller's, the installer's two, and a few
+/// for the operator's psql.
+constexpr int kSpareConnections = 12;
+
+/// How long a cancelled statement may take to end before its link is given up.
+constexpr std::chrono::seconds kCancelPatience{2};
+
+std::size_t session_count(const settings::Settings& settings) {
+    if (settings.database.sessions > 0) {
+        return static_cast<std::size_t>(settings.database.sessions);
+    }
+    const auto cores = std::max(1u, std::thread::hardware_concurrency());
+    return std::clamp<std::size_t>(8u * cores, 8, 64);
+}
+
+std::string joined(const settings::Problems& problems) {
+    std::string text;
+    for (const auto& problem : problems) {
+        text += (text.empty() ? "" : "\n") + problem;
+    }
+    return text;
+}
+
+http::Limits front_limits(const settings::LimitSettings& limits) {
+    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+    return {.head_bytes = size(limits.head_bytes),
+            .uri_bytes = size(limits.uri_bytes),
+            .fields = size(limits.fields),
+            .body_bytes = size(limits.body_bytes),
+            .bodies_in_flight_bytes = size(limits.bodies_in_flight_bytes),
+            .connections = size(limits.connections),
+            .head_time = limits.head_time,
+            .body_progress_time = limits.body_progress_time,
+            .idle_time = limits.idle_time,
+            .write_time = limits.write_time};
+}
+
+broker::Backoff backoff(const settings::PopSettings& pop) {
+    return {.initial = pop.backoff_initial,
+            .threshold = pop.backoff_threshold,
+            .multiplier = pop.backoff_multiplier,
+            .max = pop.backoff_max};
+}
+
+} // namespace
+
+/// In the order in which they are made; stop() takes them down in the order that shutdown needs.
+struct BrokerApp::Parts {
+    explicit Parts(const settings::Settings& settings_in) : settings(settings_in) {}
+
+    Result<void> open_database();
+    Result<void> load_plugins();
+    Result<void> open_network();
+
+    const settings::Settings settings;
+    const SystemClock& clock = SystemClock::instance();
+    std::unique_ptr<EmbeddedPostgres> postgres;
+    std::unique_ptr<store::Executor> executor;
+    std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<TickerThread> ticker;
+    std::unique_ptr<broker::Parking> parking;
+    std::unique_ptr<PluginServices> plugin_services;
+    std::unique_ptr<pluginhost::PluginHost> plugins;
+    std::unique_ptr<broker::Sources> sources;
+    std::unique_ptr<broker::Announcer> announcer;
+    std::unique_ptr<broker::Push> push;
+    std::unique_ptr<broker::Pop> pop;
+    std::unique_ptr<broker::Acks> acks;
+    std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<http::Routes> routes;
+    std::unique_ptr<http::Front> front;
+};
+
+Result<void> BrokerApp::Parts::open_database() {
+    const auto sessions = session_count(settings);
+    auto url = settings.database.url;
+    if (settings.database.embedded) {
+        auto started = EmbeddedPostgres::start(
+            {.data_directory = settings.data_directory,
+             .max_connections = static_cast<int>(sessions) + kSpareConnections});
+        if (!started) {
+            return fail(std::move(started).error());
+        }
+        postgres = std::move(*started);
+        url = postgres->conninfo();
+    }
+    auto conninfo = store::complete_conninfo(url);
+    if (!conninfo) {
+        return fail(std::move(conninfo).error());
+    }
+    auto installed = store::Installer(*conninfo, {.apply = settings.database.apply_schema}).run();
+    if (!installed) {
+        return fail(std::move(installed).error());
+    }
+    const auto limits = store::StatementLimits::around(settings.database.statement_timeout);
+    const auto canceller = std::make_shared<store::Canceller>(*conninfo, kCancelPatience);
+    executor = std::make_unique<store::Executor>(
+        store::Executor::Options{.sessions = sessions},
+        [conninfo = *conninfo, limits, canceller]() -> std::unique_ptr<store::Session> {
+            return std::make_unique<store::PgSession>(conninfo, limits, canceller);
+        },
+        clock);
+    store = std::make_unique<store::PgStore>(*executor);
+    Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
+                                            " sessions=" + std::to_string(sessions));
+    return {};
+}
+
+Result<void> BrokerApp::Parts::load_plugins() {
+    ticker = std::make_unique<TickerThread>(clock);
+    parking = std::make_unique<broker::Parking>(*ticker, clock, backoff(settings.pop));
+    plugin_services = std::make_unique<PluginServices>(*parking, *executor, *ticker, clock);
+    plugins = std::make_unique<pluginhost::PluginHost>(
+        pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
+                                       .environment = settings::process_environment(),
+                                       .inherited = {},
+                                       .limits = {}},
+        plugin_services->services());
+    const auto problems = plugins->load(settings.plugins);
+    if (!problems.empty()) {
+        return fail(Errc::invalid_argument, joined(problems));
+    }
+    std::vector<broker::Sources::Entry> entries;
+    for (auto& loaded : plugins->sources()) {
+        entries.push_back({loaded.name, loaded.source});
+    }
+    if (!plugins->source(settings.default_source)) {
+        const auto& place = settings.default_source_place;
+        return fail(Errc::invalid_argument,
+                    place.file + ":" + std::to_string(place.line) + ":" +
+                        std::to_string(place.column) + ": candidates.default: plugin '" +
+                        settings.default_source + "' is no candidate source");
+    }
+    sources = std::make_unique<broker::Sources>(std::move(entries), settings.default_source);
+    plugin_services->attach(*plugins);
+    return {};
+}
+
+Result<void> BrokerApp::Parts::open_network() {
+    const auto wait = settings.database.statement_timeout;
+    announcer = std::make_unique<broker::Announcer>(*sources, *parking);
+    push = std::make_unique<broker::Push>(
+        *store, *announcer, clock,
+        broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level), .wait = wait});
+    pop = std::make_unique<broker::Pop>(
+        *store, *sources, *announcer, *parking, *executor, *ticker, clock,
+        broker::Pop::Options{.wait = wait,
+                             .pending_gate = settings.pop.pending_gate,
+                             .parked = static_cast<std::size_t>(settings.limits.parked)});
+    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait);
+    admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
+    routes = std::make_unique<http::Routes>(
+        http::Services{*push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION});
+    auto listening = http::Front::listen(settings.listen_address, settings.port,
+                                         front_limits(settings.limits), *routes);
+    if (!listening) {
+        return fail(std::move(listening).error());
+    }
+    front = std::move(*listening);
+    front->start();
+    return {};
+}
+
+BrokerApp::BrokerApp(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+BrokerApp::~BrokerApp() {
+    stop(std::chrono::milliseconds{0});
+}
+
+Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Settings& settings) {
+    std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(settings)));
+    auto& parts = *app->parts_;
+    for (const auto step : {&Parts::open_database, &Parts::load_plugins, &Parts::open_network}) {
+        if (auto done = (parts.*step)(); !done) {
+            return fail(std::move(done).error());
+        }
+    }
+    return app;
+}
+
+std::uint16_t BrokerApp::port() const noexcept {
+    return parts_->front->port();
+}
+
+void BrokerApp::stop(std::chrono::milliseconds grace) {
+    if (!parts_) {
+        return;
+    }
+    auto& parts = *parts_;
+    if (parts.pop) {
+        parts.pop
+            ->close(); // parked pops are answered empty: their answers are among those in flight
+    }
+    if (parts.front) {
+        parts.front->stop(grace);
+    }
+    if (parts.plugin_services) {
+        parts.plugin_services->detach();
+    }
+    if (parts.executor) {
+        parts.executor->stop(grace);
+    }
+    // Nothing runs any more. Timers refer to the parking, requests to everything.
+    parts.front.reset();
+    parts.ticker.reset();
+    parts.routes.reset();
+    if (parts.postgres) {
+        if (const auto stopped = parts.postgres->stop(EmbeddedPostgres::Shutdown::fast); !stopped) {
+            Poco::Logger::get("queend").warning(stopped.error().message);
+        }
+    }
+    parts_.reset();
+}
+
+} // namespace queen::app

@@ -1,0 +1,3 @@
+/* Names no plugin. */
+#define FIXTURE_ID ""
+#include "fixture.h"

@@ -1,0 +1,3 @@
+/* Its table has no settle(). */
+#define FIXTURE_SETTLE_IN_TABLE NULL
+#include "fixture.h"

@@ -1,0 +1,2 @@
+/* A plugin without a fault, and the base of every bad one. */
+#include "fixture.h"

@@ -1,0 +1,54 @@
+// The suite over our sources: sqlscan as a class, sqlscan.so and a plugin in plain C through the
+// real host.
+#include "../../plugins/sqlscan/sqlscan.hpp"
+#include "candidates_conformance.hpp"
+#include "pluginhost/plugin_host.hpp"
+
+namespace queen::conformance {
+namespace {
+
+Subject sqlscan_class() {
+    return {"SqlScanClass", [] {
+                auto clock = std::make_shared<plugin::ManualClock>();
+                auto source = std::make_shared<sqlscan::SqlScan>(sqlscan::Options{}, *clock);
+                return Loaded{clock, std::move(source), nullptr, {}};
+            }};
+}
+
+Subject loaded(std::string name, std::string path) {
+    return {std::move(name), [path] {
+                auto clock = std::make_shared<plugin::ManualClock>();
+                pluginhost::HostServices services;
+                services.clock = clock.get();
+                pluginhost::PluginHost::Config config;
+                // One thread moves the clock while another is inside a call: no call is slow here.
+                config.limits.budget = std::chrono::hours(1);
+                auto host = std::make_shared<pluginhost::PluginHost>(config, services);
+                settings::PluginSettings plugin;
+                plugin.name = "subject";
+                plugin.path = path;
+                const auto problems = host->load({plugin});
+                EXPECT_TRUE(problems.empty()) << problems.front();
+                auto faults = [host] {
+                    std::string text;
+                    for (std::size_t i = 0; i < pluginhost::kFaultKinds; ++i) {
+                        const auto kind = static_cast<pluginhost::Fault>(i);
+                        if (const auto count = host->status().front().faults[kind]; count > 0) {
+                            text +=
+                                std::string(to_string(kind)) + "=" + std::to_string(count) + " ";
+                        }
+                    }
+                    return text;
+                };
+                return Loaded{clock, host->source("subject"), host, std::move(faults)};
+            }};
+}
+
+INSTANTIATE_TEST_SUITE_P(Ours, CandidateConformance,
+                         testing::Values(sqlscan_class(),
+                                         loaded("SqlScanLibrary", QUEEN_PLUGIN_DIR "/sqlscan.so"),
+                                         loaded("PlainC", QUEEN_TEST_FIXTURE_DIR "/plain_c.so")),
+                         name_of);
+
+} // namespace
+} // namespace queen::conformance

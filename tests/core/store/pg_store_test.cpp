@@ -1,0 +1,346 @@
+// Every call of the Store port against the schema that the installer made.
+#include "base/text.hpp"
+#include "model/names.hpp"
+#include "store/conninfo.hpp"
+#include "store/installer.hpp"
+#include "store/pg_session.hpp"
+#include "store/pg_store.hpp"
+#include "support/postgres.hpp"
+
+#include <gmock/gmock.h>
+
+#include <future>
+
+namespace queen::store {
+namespace {
+
+using namespace std::chrono_literals;
+using queen::test::TestPostgres;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr SteadyTime kNever = SteadyTime::max();
+const std::string kTenant{kDefaultTenant};
+const std::string kOtherTenant = "00000000-0000-0000-0000-0000000000aa";
+
+/// A segment of frames that nobody will look into: the store takes blobs as they are.
+PushSegment segment(std::string queue, std::string partition, std::vector<std::string> ids,
+                    std::string blob) {
+    PushSegment out{
+        .tenant = kTenant, .queue = std::move(queue), .partition = std::move(partition)};
+    out.count = static_cast<std::uint32_t>(ids.size());
+    for (const std::string& id : ids) {
+        out.hashes += hash_transaction_id(id).view();
+    }
+    out.blob = std::move(blob);
+    return out;
+}
+
+PopArgs pop_args(std::string queue, std::string worker, std::string group = "g") {
+    PopArgs args;
+    args.tenant = kTenant;
+    args.queue = std::move(queue);
+    args.group = std::move(group);
+    args.budget = 100;
+    args.worker = std::move(worker);
+    args.max_partitions = 10;
+    return args;
+}
+
+class PgStoreTest : public testing::Test {
+protected:
+    static inline std::string database;
+    std::unique_ptr<Executor> executor;
+    std::unique_ptr<PgStore> store;
+
+    static void SetUpTestSuite() {
+        database = TestPostgres::shared().create_database();
+        const auto installed = Installer(conninfo()).run();
+        ASSERT_TRUE(installed) << installed.error().message;
+    }
+    static std::string conninfo() {
+        return *complete_conninfo(TestPostgres::shared().conninfo(database));
+    }
+    void SetUp() override {
+        executor =
+            std::make_unique<Executor>(Executor::Options{.sessions = 4, .spare_threads = 1}, [] {
+                return std::make_unique<PgSession>(conninfo(), StatementLimits{});
+            });
+        store = std::make_unique<PgStore>(*executor);
+    }
+
+    /// Makes a call with a continuation of our own and waits for its outcome.
+    template <class X, class Call>
+    static Result<X> wait_for(Call&& call) {
+        auto promise = std::make_shared<std::promise<Result<X>>>();
+        call([promise](Result<X> outcome) { promise->set_value(std::move(outcome)); });
+        return promise->get_future().get();
+    }
+    template <class X>
+    static X value(Result<X> result) {
+        EXPECT_TRUE(result) << result.error().message << " [" << result.error().sqlstate << "]";
+        return result ? std::move(*result) : X{};
+    }
+    std::vector<PushOutcome> push(std::vector<PushSegment> segments) {
+        return value(wait_for<std::vector<PushOutcome>>(
+            [&](auto done) { store->push(kNever, std::move(segments), std::move(done)); }));
+    }
+    PopResult pop(PopArgs args) {
+        return value(wait_for<PopResult>(
+            [&](auto done) { store->pop_wildcard(kNever, std::move(args), std::move(done)); }));
+    }
+    PopResult pop_list(PopArgs args, std::vector<std::string> names) {
+        return value(wait_for<PopResult>([&](auto done) {
+            store->pop_list(kNever, std::move(args), std::move(names), std::move(done));
+        }));
+    }
+    bool pending(PendingQuery query) {
+        return value(wait_for<bool>(
+            [&](auto done) { store->has_pending(kNever, std::move(query), std::move(done)); }));
+    }
+    HashAckOutcome ack(const PoppedPartition& from, const std::string& worker,
+                       std::vector<std::pair<std::string, AckStatus>> items,
+                       const std::string& tenant = kTenant) {
+        std::vector<HashAck> acks;
+        for (const auto& [id, status] : items) {
+            acks.push_back({hash_transaction_id(id), status});
+        }
+        return value(wait_for<HashAckOutcome>([&](auto done) {
+            store->ack_by_hash(kNever, tenant, from.partition_id, "g", worker, acks, done);
+        }));
+    }
+    std::string configure(const std::string& queue, const std::string& options) {
+        return value(wait_for<std::string>(
+            [&](auto done) { store->configure(kNever, kTenant, queue, options, done); }));
+    }
+};
+
+TEST_F(PgStoreTest, PushThenPopThenAck) {
+    const std::string blob("\x28\xb5\0\xff blob", 9);
+    const auto pushed = push({segment("life", "b", {"t1", "t2"}, blob),
+                              segment("life", "a", {"t3"}, ""), segment("life", "b", {"t4"}, "x")});
+    ASSERT_THAT(pushed, SizeIs(3));
+    EXPECT_EQ(pushed[0].base, Offset{0});
+    EXPECT_EQ(pushed[1].base, Offset{0});
+    EXPECT_EQ(pushed[2].base, Offset{2});
+    EXPECT_TRUE(pushed[0].partition_id.known());
+    EXPECT_EQ(pushed[0].partition_id, pushed[2].partition_id);
+    EXPECT_GT(pushed[0].created_at.time_since_epoch(), 1'600'000'000s);
+
+    EXPECT_TRUE(pending({kTenant, "life", "g", {}, {}}));
+    const PopResult popped = pop(pop_args("life", "w1"));
+    ASSERT_THAT(popped.partitions, SizeIs(2));
+    const auto& b = popped.partitions[popped.partitions[0].partition == "b" ? 0 : 1];
+    EXPECT_EQ(b.partition_id, pushed[0].partition_id);
+    EXPECT_EQ(b.attempt, 1);
+    ASSERT_TRUE(b.lease_left);
+    EXPECT_GT(*b.lease_left, 30s);
+    EXPECT_TRUE(b.drained);
+    ASSERT_THAT(b.segments, SizeIs(2));
+    EXPECT_EQ(b.segments[0].base, Offset{0});
+    EXPECT_EQ(b.segments[0].start, 0u);
+    EXPECT_EQ(b.segments[0].take, 2u);
+    EXPECT_EQ(b.segments[0].blob, blob);
+    EXPECT_EQ(b.segments[0].created_at, pushed[0].created_at);
+    EXPECT_EQ(b.segments[1].base, Offset{2});
+    EXPECT_EQ(b.segments[1].blob, "x");
+
+    EXPECT_THAT(pop(pop_args("life", "w2")).partitions, IsEmpty()) << "all is leased";
+    EXPECT_FALSE(pending({kTenant, "life", "g", {}, {}}));
+
+    const auto part = ack(b, "w1", {{"t1", AckStatus::completed}, {"odd", AckStatus::completed}});
+    EXPECT_TRUE(part.ok);
+    EXPECT_EQ(part.acked, 1);
+    EXPECT_FALSE(part.lease_released);
+    EXPECT_FALSE(part.covered);
+    EXPECT_THAT(part.unresolved, ElementsAre(hash_transaction_id("odd")));
+    const auto all = ack(b, "w1", {{"t2", AckStatus::completed}, {"t4", AckStatus::completed}});
+    EXPECT_EQ(all.acked, 2);
+    EXPECT_TRUE(all.lease_released);
+    EXPECT_TRUE(all.covered);
+    EXPECT_EQ(all.queue, "life");
+    EXPECT_EQ(all.partition, "b");
+}
+
+TEST_F(PgStoreTest, ADuplicateNamesItsFramesAndTheFirstOffset) {
+    const auto first = push({segment("dup", "p", {"a", "b"}, "1")});
+    const auto again =
+        push({segment("dup", "p", {"c", "b"}, "2"), segment("dup", "q", {"b"}, "3")});
+    ASSERT_THAT(again, SizeIs(2));
+    EXPECT_TRUE(again[0].duplicate);
+    ASSERT_THAT(again[0].repeats, SizeIs(1));
+    EXPECT_EQ(again[0].repeats[0].frame, 1u);
+    EXPECT_EQ(again[0].repeats[0].first, Offset{1});
+    EXPECT_FALSE(again[1].duplicate) << "its sibling is stored";
+
+    const auto at = [&](std::int64_t offset) {
+        return value(wait_for<std::optional<StoredSegment>>([&](auto done) {
+            store->segment_at(kNever, first[0].partition_id, Offset{offset}, done);
+        }));
+    };
+    const auto stored = at(1);
+    ASSERT_TRUE(stored);
+    EXPECT_EQ(stored->base, Offset{0});
+    EXPECT_EQ(stored->end, Offset{1});
+    EXPECT_EQ(stored->blob, "1");
+    EXPECT_EQ(stored->created_at, first[0].created_at);
+    EXPECT_FALSE(at(2));
+}
+
+TEST_F(PgStoreTest, AListPopTellsTheStateOfEachName) {
+    push({segment("list", "full", {"a"}, "1"), segment("list", "held", {"b"}, "2")});
+    pop(pop_args("list", "first", "other")); // another group does not matter
+    const PopResult unseeded = pop_list(pop_args("list", "w"), {"full"});
+    EXPECT_FALSE(unseeded.seeded) << "nobody registered group g yet";
+    PopArgs hold = pop_args("list", "w0");
+    ASSERT_THAT(pop_list(hold, {"held"}).partitions, SizeIs(1));
+    const PopResult result = pop_list(pop_args("list", "w1"), {"held", "none", "full"});
+    std::map<std::string, CandidateState> states;
+    for (const auto& state : result.states) {
+        states[state.partition] = state;
+    }
+    ASSERT_THAT(states, SizeIs(3));
+    EXPECT_EQ(states["held"].kind, CandidateState::Kind::leased);
+    EXPECT_GT(states["held"].left, 10s);
+    EXPECT_EQ(states["none"].kind, CandidateState::Kind::empty);
+    EXPECT_EQ(states["full"].kind, CandidateState::Kind::leased) << "by the first list pop";
+}
+
+TEST_F(PgStoreTest, PinnedAndDiscoveryPops) {
+    configure("disc", R"({"namespace":"ns","task":"tk","delayedProcessing":0})");
+    push({segment("disc", "p1", {"a"}, "1"), segment("disc", "p2", {"b"}, "2")});
+    const PopResult pinned = value(wait_for<PopResult>(
+        [&](auto done) { store->pop_specific(kNever, pop_args("disc", "w1"), "p2", done); }));
+    ASSERT_THAT(pinned.partitions, SizeIs(1));
+    EXPECT_EQ(pinned.partitions[0].partition, "p2");
+    EXPECT_FALSE(pending({kTenant, "disc", "g", "p2", {}}));
+    EXPECT_TRUE(pending({kTenant, "disc", "g", "p1", {}}));
+    EXPECT_TRUE(pending({kTenant, "", "g", {}, std::pair<std::string, std::string>{"ns", "tk"}}));
+
+    PopArgs args = pop_args("", "w2");
+    args.auto_ack = true;
+    const PopResult found = value(
+        wait_for<PopResult>([&](auto done) { store->pop_discover(kNever, args, "ns", "", done); }));
+    ASSERT_THAT(found.partitions, SizeIs(1));
+    EXPECT_EQ(found.partitions[0].queue, "disc");
+    EXPECT_EQ(found.partitions[0].partition, "p1");
+    EXPECT_FALSE(found.partitions[0].lease_left);
+}
+
+TEST_F(PgStoreTest, APartitionOfAnotherTenantCannotBeAcked) {
+    push({segment("mine", "p", {"a"}, "1")});
+    const auto popped = pop(pop_args("mine", "w"));
+    ASSERT_THAT(popped.partitions, SizeIs(1));
+    const auto foreign =
+        ack(popped.partitions[0], "w", {{"a", AckStatus::completed}}, kOtherTenant);
+    EXPECT_FALSE(foreign.ok);
+    EXPECT_EQ(foreign.error, "partition not owned by tenant");
+    EXPECT_TRUE(ack(popped.partitions[0], "w", {{"a", AckStatus::completed}}).covered);
+    PoppedPartition gone;
+    gone.partition_id = *parse_uuid("11111111-1111-1111-1111-111111111111");
+    const auto missing = ack(gone, "w", {{"a", AckStatus::completed}}, kOtherTenant);
+    EXPECT_FALSE(missing.ok);
+    EXPECT_THAT(missing.error, HasSubstr("not found"));
+}
+
+TEST_F(PgStoreTest, PositionsLeasesAndBatchesHandedBack) {
+    push({segment("pos", "p", {"a", "b", "c"}, "1")});
+    auto popped = pop(pop_args("pos", "pos1"));
+    ASSERT_THAT(popped.partitions, SizeIs(1));
+    const Uuid id = popped.partitions[0].partition_id;
+
+    const auto renewed = value(
+        wait_for<RenewOutcome>([&](auto done) { store->renew_lease(kNever, "pos1", 900s, done); }));
+    EXPECT_EQ(renewed.renewed, 1);
+    ASSERT_TRUE(renewed.expires_at);
+    EXPECT_GT(*renewed.expires_at, popped.partitions[0].segments[0].created_at + 800s);
+
+    const auto release = [&](const std::string& worker) {
+        return value(wait_for<bool>(
+            [&](auto done) { store->release_undelivered(kNever, id, "g", worker, done); }));
+    };
+    EXPECT_FALSE(release("somebody else"));
+    EXPECT_TRUE(release("pos1"));
+    EXPECT_FALSE(release("pos1"));
+    popped = pop(pop_args("pos", "pos2"));
+    ASSERT_THAT(popped.partitions, SizeIs(1));
+    EXPECT_EQ(popped.partitions[0].attempt, 1) << "as if it had never been delivered";
+
+    const auto outcomes = value(wait_for<std::vector<PositionAckOutcome>>([&](auto done) {
+        store->ack_positions(
+            kNever, {{id, "g", Offset{2}, "pos1", 3}, {id, "g", Offset{2}, "pos2", 3}}, done);
+    }));
+    ASSERT_THAT(outcomes, SizeIs(2));
+    EXPECT_FALSE(outcomes[0].ok);
+    EXPECT_EQ(outcomes[0].error, "invalid or expired lease");
+    EXPECT_TRUE(outcomes[1].ok);
+    EXPECT_EQ(outcomes[1].acked, 3);
+}
+
+TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {
+    EXPECT_THAT(configure("conf", R"({"leaseTime":17})"), HasSubstr("\"leaseTime\": 17"));
+    const auto detail = [&] {
+        return value(wait_for<std::optional<std::string>>(
+            [&](auto done) { store->queue_detail(kNever, kTenant, "conf", done); }));
+    };
+    ASSERT_TRUE(detail());
+    EXPECT_THAT(*detail(), HasSubstr("conf"));
+    const auto list = [&](const std::string& tenant) {
+        return value(
+            wait_for<std::string>([&](auto done) { store->list_queues(kNever, tenant, done); }));
+    };
+    EXPECT_THAT(list(kTenant), HasSubstr("\"conf\""));
+    EXPECT_THAT(list(kOtherTenant), testing::Not(HasSubstr("\"conf\"")));
+    const auto remove = [&] {
+        return value(
+            wait_for<bool>([&](auto done) { store->delete_queue(kNever, kTenant, "conf", done); }));
+    };
+    EXPECT_TRUE(remove());
+    EXPECT_FALSE(remove());
+    EXPECT_FALSE(detail());
+}
+
+TEST_F(PgStoreTest, FaultsOfTheCallerAreNotFaultsOfTheStore) {
+    const auto bad_tenant =
+        wait_for<std::string>([&](auto done) { store->list_queues(kNever, "not a uuid", done); });
+    EXPECT_EQ(bad_tenant.error().code, Errc::invalid_argument);
+
+    PushSegment misaligned = segment("bad", "p", {"a"}, "1");
+    misaligned.count = 2;
+    const auto refused = wait_for<std::vector<PushOutcome>>(
+        [&](auto done) { store->push(kNever, {misaligned}, done); });
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::store_failed);
+    EXPECT_FALSE(refused.error().sqlstate.empty());
+
+    const auto nul = wait_for<std::string>([&](auto done) {
+        store->configure(kNever, kTenant, "q", R"({"namespace":"a\u0000b"})", done);
+    });
+    EXPECT_EQ(nul.error().code, Errc::invalid_argument);
+    EXPECT_THAT(push({}), IsEmpty());
+}
+
+TEST_F(PgStoreTest, PingAnswers) {
+    std::promise<Result<void>> pong;
+    store->ping(kNever, [&](Result<void> answer) { pong.set_value(std::move(answer)); });
+    EXPECT_TRUE(pong.get_future().get());
+}
+
+/// After this many runs the server may switch a prepared statement to a generic plan.
+TEST_F(PgStoreTest, AnswersStayTheSameUnderAGenericPlan) {
+    for (int i = 0; i < 12; ++i) {
+        const std::string id = "t" + std::to_string(i);
+        const auto pushed = push({segment("generic", "p", {id}, id)});
+        ASSERT_EQ(pushed.at(0).base, Offset{i});
+        PopArgs args = pop_args("generic", "w");
+        args.auto_ack = true;
+        const auto popped = pop_list(args, {"p"});
+        ASSERT_THAT(popped.partitions, SizeIs(1));
+        ASSERT_EQ(popped.partitions[0].segments.at(0).blob, id);
+    }
+}
+
+} // namespace
+} // namespace queen::store

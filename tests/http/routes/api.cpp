@@ -1,0 +1,144 @@
+#include "http/routes/api.hpp"
+
+#include "broker/sources.hpp"
+
+namespace queen::test {
+namespace {
+
+/// Knows nothing and lets the store look, each time.
+class ColdSource final : public plugin::CandidateSource {
+public:
+    plugin::Readiness peek(const plugin::Scope&) override {
+        return {.state = plugin::ReadyState::cold};
+    }
+    plugin::Selection take(const plugin::Take&, plugin::Names&) override {
+        return {.pick = plugin::Pick::scan};
+    }
+    void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
+                std::span<const plugin::Verdict>) override {}
+};
+
+} // namespace
+
+void FakeExchange::reply(http::Reply reply, std::function<void()> on_undelivered) {
+    ++replies;
+    answer = std::move(reply);
+    undelivered = std::move(on_undelivered);
+    on_gone_ = nullptr;
+}
+
+void FakeExchange::watch(std::function<void()> on_gone) {
+    if (gone_) {
+        on_gone();
+    } else if (!answer) {
+        on_gone_ = std::move(on_gone);
+    }
+}
+
+void FakeExchange::leave() {
+    gone_ = true;
+    if (const auto on_gone = std::exchange(on_gone_, nullptr)) {
+        on_gone();
+    }
+}
+
+struct Api::Broker {
+    explicit Broker(Api& api)
+        : sources({{"cold", std::make_shared<ColdSource>()}}, "cold"),
+          parking(api.ticker, api.clock, {}), announcer(sources, parking),
+          push(api.store, announcer, api.clock, {}),
+          pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
+          acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
+          admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
+          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3"}) {}
+
+    broker::Sources sources;
+    broker::Parking parking;
+    broker::Announcer announcer;
+    broker::Push push;
+    broker::Pop pop;
+    broker::Acks acks;
+    broker::Admin admin;
+    http::Routes routes;
+};
+
+Api::Api() {
+    settings.limits = {};
+    settings.limits.max_wait = std::chrono::seconds(60);
+    settings.limits.answer_bytes = 64 << 20;
+    broker_ = std::make_unique<Broker>(*this);
+}
+
+Api::~Api() {
+    broker_->pop.close();
+    workers.run_all();
+}
+
+std::shared_ptr<FakeExchange> Api::send(std::string_view method, std::string_view target,
+                                        std::string body) {
+    auto exchange = std::make_shared<FakeExchange>();
+    http::Request request;
+    request.method = method;
+    const std::size_t question = target.find('?');
+    request.path = target.substr(0, question);
+    request.query = question == std::string_view::npos ? "" : target.substr(question + 1);
+    request.body = std::move(body);
+    broker_->routes.handle(std::move(request), exchange);
+    return exchange;
+}
+
+http::Reply Api::ask(std::string_view method, std::string_view target, std::string body) {
+    const auto exchange = send(method, target, std::move(body));
+    workers.run_all();
+    EXPECT_EQ(exchange->replies, 1u) << method << " " << target;
+    http::Reply reply = exchange->answer.value_or(http::Reply{});
+    if (reply.status != 204) {
+        EXPECT_EQ(reply.content_type, "application/json");
+        EXPECT_TRUE(json::Document::parse(reply.body)) << reply.body;
+    } else {
+        EXPECT_EQ(reply.body, "");
+    }
+    return reply;
+}
+
+std::string at(const std::string& json, std::string_view path) {
+    const auto document = json::Document::parse(json);
+    if (!document) {
+        return "<not JSON>";
+    }
+    json::Value value = document->root();
+    while (!path.empty()) {
+        const std::size_t dot = path.find('.');
+        const std::string step(path.substr(0, dot));
+        path.remove_prefix(dot == std::string_view::npos ? path.size() : dot + 1);
+        value = value.is(json::Kind::array) ? value.at(std::stoul(step)) : value[step];
+    }
+    switch (value.kind()) {
+    case json::Kind::missing:
+        return "<missing>";
+    case json::Kind::null:
+        return "null";
+    case json::Kind::boolean:
+        return *value.boolean() ? "true" : "false";
+    case json::Kind::number:
+        return std::string(value.raw_number());
+    case json::Kind::string:
+        return std::string(value.string());
+    case json::Kind::array:
+        return "[" + std::to_string(value.size()) + "]";
+    case json::Kind::object:
+        return "{" + std::to_string(value.size()) + "}";
+    }
+    return {};
+}
+
+std::string header(const http::Reply& reply, std::string_view name) {
+    for (const auto& [key, value] : reply.headers) {
+        if (key == name) {
+            return value;
+        }
+    }
+    return {};
+}
+
+} // namespace queen::test
