@@ -95,7 +95,9 @@ using Environment = std::map<std::string, std::string>;
 Environment process_environment();
 
 /// Built-in defaults, then the file (if any), then the environment, then `overrides` (command line:
-/// option name to YAML text). All problems at once.
+/// option name to its text; also `port` for the port of `listen`, `database` for database.url). All
+/// problems at once.
+/// @source CFG-1 to CFG-6, ENV-1 to ENV-6
 tl::expected<Loaded, Problems> load(const std::optional<std::string>& file, const Environment& env,
                                     const std::map<std::string, std::string>& overrides);
 /// The same over text, `name` standing for the file in messages.

@@ -13,7 +13,7 @@ namespace queen::settings {
 /// `30s`, `250ms`, `5m`, `1h`; units ns, us, ms, s, m, h, d. A bare number is an error, whole
 /// numbers only.
 /// @errors invalid_argument; the message goes on from "option: "
-/// @source ENV-3
+/// @source CFG-5
 Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 std::string format_duration(std::chrono::nanoseconds value); ///< in the largest unit that fits
 

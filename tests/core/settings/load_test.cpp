@@ -216,6 +216,12 @@ TEST(Load, OverridesAreCheckedLikeTheFile) {
     EXPECT_EQ(loaded.settings.database.url, "host=db");
     EXPECT_THAT(loaded.settings.plugin_folders, ElementsAre("/a", "/b"));
     EXPECT_EQ(loaded.settings.plugins.at(0).name, "p");
+    EXPECT_EQ(faults("", quiet(), {{"port", "66000"}}),
+              "command line: listen: \"66000\" is no port; allowed: 0 to 65535\n");
+    const Loaded port =
+        accepted("listen: 127.0.0.2:80\n", with({{"PORT", "81"}}), {{"port", "82"}});
+    EXPECT_EQ(port.settings.listen_address, "127.0.0.2");
+    EXPECT_EQ(port.settings.port, 82);
     EXPECT_THAT(faults("", quiet(), {{"plugins", "[{name: p"}}),
                 HasSubstr("command line: plugins: is not YAML; allowed: a list of {name"));
 }

@@ -12,8 +12,10 @@
 #include <Poco/Net/SocketAddress.h>
 #include <Poco/StreamCopier.h>
 
+#include <algorithm>
 #include <csignal>
 #include <mutex>
+#include <ostream>
 
 namespace queen::ctl::testing {
 namespace {
@@ -52,6 +54,12 @@ public:
         }
         if (reaction.status == 204) {
             response.send();
+            return;
+        }
+        if (reaction.cut) {
+            response.setContentLength64(static_cast<Poco::Int64>(reaction.body.size()) + 10);
+            response.send() << reaction.body << std::flush;
+            dynamic_cast<Poco::Net::HTTPServerRequestImpl&>(request).socket().shutdown();
             return;
         }
         response.sendBuffer(reaction.body.data(), reaction.body.size());
@@ -108,6 +116,13 @@ std::vector<Seen> ScriptedServer::seen() const {
 Reaction drop_connection() {
     Reaction reaction;
     reaction.drop = true;
+    return reaction;
+}
+
+Reaction cut_answer(std::string body) {
+    Reaction reaction;
+    reaction.body = std::move(body);
+    reaction.cut = true;
     return reaction;
 }
 

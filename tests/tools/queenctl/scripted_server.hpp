@@ -19,8 +19,10 @@ struct Reaction {
     std::string body;
     std::vector<std::pair<std::string, std::string>> headers;
     bool drop = false; ///< close the connection without an answer
+    bool cut = false;  ///< announce more than the body and close after it
 };
 Reaction drop_connection();
+Reaction cut_answer(std::string body);
 
 /// A server on a port of its own that answers as the test says and remembers what it was asked.
 /// `answer` is called for one request after the other.
