@@ -52,6 +52,9 @@ TEST_F(PushRace, OverlappingFirstPushesInBothOrdersStoreEachIdOnce) {
     }
     for (int round = 0; round < 8; ++round) {
         const std::string queue = "q" + std::to_string(round);
+        if (round % 2 == 1) {
+            configure(queue, "{}"); // only the partitions are missing: their inserts meet
+        }
         for (int i = 0; i < kClients; ++i) {
             send(clients[static_cast<std::size_t>(i)], queue, kPartitions, 500, i % 2 == 1);
         }
