@@ -168,24 +168,23 @@ void Loop::refuse(Connection& connection, const Refusal& refusal) {
 
 void Loop::deliver(Message& message) {
     budget_.give(message.charge);
-    Connection* connection = find(message.connection);
-    if (connection != nullptr &&
-        (connection->state != State::in_flight || connection->request != message.request)) {
-        connection = nullptr;
-    }
+    Connection* const owner = find(message.connection);
+    const bool waits =
+        owner != nullptr && owner->state == State::in_flight && owner->request == message.request;
+    Connection* connection = waits ? owner : nullptr;
     switch (message.kind) {
     case Message::Kind::run:
         run_guarded(message.callback);
         break;
     case Message::Kind::watch:
-        if (connection == nullptr) {
-            run_guarded(message.callback);
-        } else {
+        if (connection != nullptr) {
             connection->on_gone = std::move(message.callback);
             if (connection->peer_closed) {
                 close(*connection);
             }
-        }
+        } else if (owner == nullptr) {
+            run_guarded(message.callback);
+        } // else another thread's answer was first: nothing left to watch
         break;
     case Message::Kind::dropped:
         if (connection != nullptr) {
