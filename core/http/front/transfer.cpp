@@ -161,6 +161,7 @@ void Loop::dispatch(Connection& connection) {
 }
 
 void Loop::refuse(Connection& connection, const Refusal& refusal) {
+    connection.reader.abandon();
     connection.to_head = false;
     connection.version_1_0 = false;
     answer(connection, refusal_reply(refusal), {});
@@ -288,6 +289,7 @@ void Loop::answered(Connection& connection) {
 void Loop::linger(Connection& connection) {
     ::shutdown(connection.socket.get(), SHUT_WR);
     connection.state = State::lingering;
+    connection.reader.abandon();
     ++lingering_;
     connection.linger_until = now_ + kLingerTime;
     connection.linger_left = std::max(kLingerBytes, 4 * limits_.body_bytes);

@@ -300,6 +300,17 @@ TEST_F(Limits, BodiesBeyondTheBudgetAreAskedToComeBack) {
     EXPECT_EQ(connect().ask(post("/echo", body)).status, 200);
 }
 
+TEST_F(Limits, ABodyGivenUpDoesNotCountAgainstTheBudget) {
+    start({.body_bytes = 1 << 20, .bodies_in_flight_bytes = 1'000'000});
+    const std::string request = post("/echo", std::string(900'000, 'b'));
+    RawClient slow = connect();
+    slow.send(request.substr(0, 600'000));
+    settle();
+    advance(30s);
+    EXPECT_EQ(slow.read().status, 408);
+    EXPECT_EQ(connect().ask(request).status, 200) << "though the slow one is still connected";
+}
+
 TEST_F(Limits, WithoutDescriptorsAClientIsRefusedAndTheFrontGoesOn) {
     RawClient before = connect();
     before.ask(get("/echo"));
