@@ -298,6 +298,17 @@ TEST_F(Limits, BodiesBeyondTheBudgetAreAskedToComeBack) {
     EXPECT_EQ(connect().ask(post("/echo", body)).status, 503);
     held.exchange.reset();
     EXPECT_EQ(connect().ask(post("/echo", body)).status, 200);
+
+    RawClient third = connect(), fourth = connect();
+    third.send(post("/hold", body));
+    held = handler_.held.get();
+    held.exchange->reply({.status = 204});
+    held.exchange->reply({.status = 204}, [this] { handler_.undelivered.put("again"); });
+    handler_.undelivered.get();
+    EXPECT_EQ(third.read().status, 204);
+    third.send(post("/hold", body));
+    held = handler_.held.get();
+    EXPECT_EQ(fourth.ask(post("/echo", body)).status, 503) << "a second answer gave back twice";
 }
 
 TEST_F(Limits, ABodyGivenUpDoesNotCountAgainstTheBudget) {
