@@ -73,9 +73,17 @@ Result<Request> parse_head(std::string_view bytes, const Head& head) {
         const std::size_t mark = std::min(local.find('?'), local.size());
         request.path = mark == 0 ? "/" : std::string(local.substr(0, mark));
         request.query = std::string(local.substr(std::min(mark + 1, local.size())));
+        // Fields come from the bytes the gate judged: Poco decodes encoded words in values
+        // (`=?UTF-8?Q?=0D=0A?=`), after which a value may hold anything, line ends included.
         request.headers.reserve(parsed.size());
-        for (const auto& [name, value] : parsed) {
-            request.headers.emplace_back(name, value);
+        for (std::size_t at = head.fields_begin; at < head.end - 2;) {
+            const std::size_t end = bytes.find("\r\n", at);
+            const Field field = split_field(bytes.substr(at, end - at));
+            request.headers.emplace_back(field.name, field.value);
+            at = end + 2;
+        }
+        if (request.headers.size() != parsed.size()) {
+            return fail(Errc::invalid_argument, "the head of the request can be read in two ways");
         }
         return request;
     } catch (const Poco::Exception& error) {

@@ -13,8 +13,9 @@
 namespace queen::http {
 
 /// Parses a head that the gate let pass; `bytes` begins where the gate's scan began.
-/// @errors invalid_argument when parser and gate do not agree on method and target: better no
-/// answer of ours than a request of somebody else's
+/// Fields are in order, names and values as sent.
+/// @errors invalid_argument when parser and gate do not agree on method, target and number of
+/// fields: better no answer of ours than a request of somebody else's
 /// @source FRM-1
 Result<Request> parse_head(std::string_view bytes, const Head& head);
 

@@ -115,7 +115,8 @@ Field split_field(std::string_view line) noexcept {
     } else if (field.name.size() > Gate::kNameBytes) {
         field.problem = "a field name is longer than 256 bytes";
         field.status = 431;
-    } else if (field.value.size() > Gate::kValueBytes) {
+    } else if (!field.value.empty() && // with the blanks behind it, as the parser counts
+               line.data() + line.size() - field.value.data() > std::ptrdiff_t{Gate::kValueBytes}) {
         field.problem = "a field value is longer than 8192 bytes";
         field.status = 431;
     }
@@ -223,6 +224,7 @@ Gate::Verdict Gate::request_line(std::string_view line, std::size_t begin) {
     head_.target_begin = begin + first + 1;
     head_.target_bytes = target.size();
     head_.version_1_0 = version[7] == '0';
+    head_.fields_begin = line_begin_;
     in_fields_ = true;
     return Verdict::more;
 }

@@ -32,8 +32,9 @@ enum class Framing : std::uint8_t { none, length, chunked };
 
 /// What the gate learned of a head it let pass. Positions count from the first byte scanned.
 struct Head {
-    std::size_t begin = 0; ///< of the request line; empty lines may stand before it
-    std::size_t end = 0;   ///< one past the head's last LF: the body's first byte
+    std::size_t begin = 0;        ///< of the request line; empty lines may stand before it
+    std::size_t end = 0;          ///< one past the head's last LF: the body's first byte
+    std::size_t fields_begin = 0; ///< one past the request line
     std::size_t method_bytes = 0;
     std::size_t target_begin = 0;
     std::size_t target_bytes = 0;

@@ -34,9 +34,17 @@ RequestReader::RequestReader(const Limits& limits, const HeadLimits& head_limits
     : limits_(limits), budget_(budget), gate_(head_limits) {}
 
 RequestReader::~RequestReader() {
+    abandon();
+}
+
+void RequestReader::abandon() noexcept {
     if (pending_) {
         budget_.give(pending_->whole.charge);
+        pending_.reset();
     }
+    wants_continue_ = false;
+    release(kept_);
+    kept_begin_ = 0;
 }
 
 RequestReader::Outcome RequestReader::feed(std::string_view bytes) {
@@ -199,13 +207,7 @@ bool RequestReader::charge(std::size_t bytes) noexcept {
 
 RequestReader::Outcome RequestReader::refuse(Refusal refusal) {
     refusal_ = std::move(refusal);
-    wants_continue_ = false;
-    if (pending_) {
-        budget_.give(pending_->whole.charge);
-        pending_.reset();
-    }
-    release(kept_);
-    kept_begin_ = 0;
+    abandon();
     return Outcome::refused;
 }
 

@@ -72,6 +72,8 @@ public:
     /// `bytes` were received into body_space().
     Outcome received(std::size_t bytes);
 
+    /// Reads no more; gives back all memory and what it took from the budget.
+    void abandon() noexcept;
     Whole take();                  ///< after `whole`
     Refusal take_refusal();        ///< after `refused`
     bool idle() const noexcept;    ///< no byte of a request is held

@@ -161,6 +161,7 @@ void Loop::dispatch(Connection& connection) {
 }
 
 void Loop::refuse(Connection& connection, const Refusal& refusal) {
+    connection.reader.abandon();
     connection.to_head = false;
     connection.version_1_0 = false;
     answer(connection, refusal_reply(refusal), {});
@@ -168,24 +169,23 @@ void Loop::refuse(Connection& connection, const Refusal& refusal) {
 
 void Loop::deliver(Message& message) {
     budget_.give(message.charge);
-    Connection* connection = find(message.connection);
-    if (connection != nullptr &&
-        (connection->state != State::in_flight || connection->request != message.request)) {
-        connection = nullptr;
-    }
+    Connection* const owner = find(message.connection);
+    const bool waits =
+        owner != nullptr && owner->state == State::in_flight && owner->request == message.request;
+    Connection* connection = waits ? owner : nullptr;
     switch (message.kind) {
     case Message::Kind::run:
         run_guarded(message.callback);
         break;
     case Message::Kind::watch:
-        if (connection == nullptr) {
-            run_guarded(message.callback);
-        } else {
+        if (connection != nullptr) {
             connection->on_gone = std::move(message.callback);
             if (connection->peer_closed) {
                 close(*connection);
             }
-        }
+        } else if (owner == nullptr) {
+            run_guarded(message.callback);
+        } // else another thread's answer was first: nothing left to watch
         break;
     case Message::Kind::dropped:
         if (connection != nullptr) {
@@ -289,6 +289,7 @@ void Loop::answered(Connection& connection) {
 void Loop::linger(Connection& connection) {
     ::shutdown(connection.socket.get(), SHUT_WR);
     connection.state = State::lingering;
+    connection.reader.abandon();
     ++lingering_;
     connection.linger_until = now_ + kLingerTime;
     connection.linger_left = std::max(kLingerBytes, 4 * limits_.body_bytes);

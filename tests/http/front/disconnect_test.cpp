@@ -141,9 +141,13 @@ TEST_F(Disconnect, ALateAnswerFindsNobodyNotTheNextOwnerOfThePlace) {
     RawClient gone = connect();
     gone.send(get("/hold?old"));
     const Held old = handler_.held.get();
+    RawClient gone_too = connect();
+    gone_too.send(get("/hold?dropped"));
+    const Held dropped = handler_.held.get();
     gone.reset();
+    gone_too.reset();
     one_turn();
-    std::vector<RawClient> clients; // one of them sits where the old one sat
+    std::vector<RawClient> clients; // two of them sit where the old ones sat
     std::vector<Held> held;
     for (int i = 0; i < 4; ++i) {
         clients.push_back(connect());
@@ -152,6 +156,9 @@ TEST_F(Disconnect, ALateAnswerFindsNobodyNotTheNextOwnerOfThePlace) {
     }
     old.exchange->reply({.body = "old"}, report("old"));
     EXPECT_EQ(handler_.undelivered.get(), "old");
+    old.exchange->watch([&] { handler_.gone.put("old, but answered"); });
+    dropped.exchange->watch([&] { handler_.gone.put("dropped"); });
+    EXPECT_EQ(handler_.gone.get(), "dropped") << "its place is taken, and yet it is gone";
     for (std::size_t i = 0; i < held.size(); ++i) {
         held[i].exchange->reply({.body = "new"});
         EXPECT_EQ(clients[i].read().body, "new");

@@ -185,7 +185,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Bad{"OtherExpectation", kGet + "Expect: 200-ok\r\n\r\n", 417, "Expect"},
                       Bad{"LongName", kGet + std::string(257, 'n') + ": v\r\n\r\n", 431, "256"},
                       Bad{"LongValue", kGet + "A: " + std::string(8193, 'v') + "\r\n\r\n", 431,
-                          "8192"}),
+                          "8192"},
+                      Bad{"LongValueByItsBlanks",
+                          kGet + "A: " + std::string(8190, 'v') + "   \r\n\r\n", 431, "8192"}),
     name_of);
 
 TEST(Gate, RefusesTargetsOverTheLimitAtTheLimit) {

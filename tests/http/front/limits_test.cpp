@@ -6,7 +6,9 @@
 #include <sys/resource.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <thread>
 
 namespace queen::test {
 namespace {
@@ -26,6 +28,31 @@ protected:
             std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
     }
 };
+
+/// State letter of the front's thread: 'S' while it sleeps in epoll_wait.
+char front_thread_state() {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string line;
+        std::getline(std::ifstream(task.path() / "stat"), line);
+        if (line.find("(queen-front)") != std::string::npos) {
+            return line[line.find(") ") + 2];
+        }
+    }
+    return '?';
+}
+
+/// True as soon as the front's thread sleeps. One that is told of the same event again and again
+/// never does.
+bool comes_to_rest() {
+    const auto give_up = SystemClock::instance().now() + 10s;
+    while (front_thread_state() != 'S') {
+        if (SystemClock::instance().now() > give_up) {
+            return false;
+        }
+        std::this_thread::yield();
+    }
+    return true;
+}
 
 /// True while the connection neither ended nor got bytes.
 bool quiet(const RawClient& client) {
@@ -195,6 +222,42 @@ TEST_F(Limits, AThousandParkedConnectionsCostLittleAndNoThread) {
     }
 }
 
+TEST_F(Limits, ClientsThatAreWaitedForDoNotKeepTheThreadBusy) {
+    EXPECT_TRUE(comes_to_rest());
+
+    RawClient ahead = connect();
+    ahead.send(get("/park"));
+    Held parked = handler_.held.get();
+    ahead.send(get("/echo") + get("/echo"));
+    settle();
+    EXPECT_TRUE(comes_to_rest()) << "bytes behind a parked request";
+
+    RawClient half_closed = connect();
+    half_closed.send(get("/hold"));
+    Held held = handler_.held.get();
+    half_closed.finish_sending();
+    settle();
+    EXPECT_TRUE(comes_to_rest()) << "a FIN while a request is in flight";
+
+    RawClient slow = connect(4096);
+    slow.send(get("/big?16777216") + get("/echo"));
+    EXPECT_FALSE(slow.read_some(100).empty());
+    settle();
+    EXPECT_TRUE(comes_to_rest()) << "a reader that does not read";
+
+    RawClient refused = connect();
+    refused.send("nonsense\r\n");
+    EXPECT_EQ(refused.read().status, 400);
+    settle();
+    EXPECT_TRUE(comes_to_rest()) << "a refused client that stays";
+
+    RawClient waits = connect();
+    waits.send("POST /echo HTTP/1.1\r\nHost: b\r\nExpect: 100-continue\r\n"
+               "Content-Length: 10\r\n\r\n");
+    EXPECT_EQ(waits.read().status, 100);
+    EXPECT_TRUE(comes_to_rest()) << "a body that does not come";
+}
+
 TEST_F(Limits, ConnectionsOverTheLimitAreToldSo) {
     start({.connections = 3});
     std::optional<RawClient> first(connect());
@@ -235,6 +298,28 @@ TEST_F(Limits, BodiesBeyondTheBudgetAreAskedToComeBack) {
     EXPECT_EQ(connect().ask(post("/echo", body)).status, 503);
     held.exchange.reset();
     EXPECT_EQ(connect().ask(post("/echo", body)).status, 200);
+
+    RawClient third = connect(), fourth = connect();
+    third.send(post("/hold", body));
+    held = handler_.held.get();
+    held.exchange->reply({.status = 204});
+    held.exchange->reply({.status = 204}, [this] { handler_.undelivered.put("again"); });
+    handler_.undelivered.get();
+    EXPECT_EQ(third.read().status, 204);
+    third.send(post("/hold", body));
+    held = handler_.held.get();
+    EXPECT_EQ(fourth.ask(post("/echo", body)).status, 503) << "a second answer gave back twice";
+}
+
+TEST_F(Limits, ABodyGivenUpDoesNotCountAgainstTheBudget) {
+    start({.body_bytes = 1 << 20, .bodies_in_flight_bytes = 1'000'000});
+    const std::string request = post("/echo", std::string(900'000, 'b'));
+    RawClient slow = connect();
+    slow.send(request.substr(0, 600'000));
+    settle();
+    advance(30s);
+    EXPECT_EQ(slow.read().status, 408);
+    EXPECT_EQ(connect().ask(request).status, 200) << "though the slow one is still connected";
 }
 
 TEST_F(Limits, WithoutDescriptorsAClientIsRefusedAndTheFrontGoesOn) {

@@ -187,6 +187,31 @@ TEST(Reader, AsksForABodyOnlyWhenTheClientWaitsWithIt) {
     EXPECT_FALSE(none.reader.take_continue());
 }
 
+TEST(Reader, ParsesWhateverTheGateLetsPassAsItWasSent) {
+    const std::vector<std::pair<std::string, std::string>> fields = {
+        {"Host", "h"},
+        {"X-Encoded", "=?UTF-8?Q?a=0D=0AX-Evil:=201?="},
+        {"X-Utf8", "\xc3\xa4 \t \xff"},
+        {"X-Empty", ""},
+        {"x-utf8", "again, and in its place"},
+        {"X-Quoted", "\"a, b\"; c=d"},
+        {std::string(Gate::kNameBytes, 'n'), "v"},
+        {"!#$%&'*+-.^_`|~", std::string(Gate::kValueBytes, 'v')},
+    };
+    const std::string method(Gate::kMethodBytes, 'M');
+    std::string bytes = method + " /a%2f?\xc3\xa4=\"{}\" HTTP/1.1\r\n";
+    for (const auto& [name, value] : fields) {
+        bytes += name + ": \t" + value + (value.size() < 100 ? "\t \r\n" : "\r\n");
+    }
+    Reader r;
+    ASSERT_EQ(r.feed(bytes + "\r\n"), Outcome::whole);
+    const Request request = r.reader.take().request;
+    EXPECT_EQ(request.method, method);
+    EXPECT_EQ(request.path, "/a%2f");
+    EXPECT_EQ(request.query, "\xc3\xa4=\"{}\"");
+    EXPECT_EQ(request.headers, fields);
+}
+
 TEST(Reader, TurnsAbsoluteTargetsIntoPaths) {
     const auto parse = [](const std::string& target) {
         Reader r;

@@ -44,6 +44,22 @@ TEST_F(Stop, K33AnswersInFlightGoOutAndTheRestEndsInOrder) {
     EXPECT_EQ(front_->statistics().open, 0u);
 }
 
+TEST_F(Stop, K33AnAnswerHalfSentGoesOutWhole) {
+    RawClient idle = connect(), slow = connect(4096);
+    idle.ask(get("/echo"));
+    constexpr std::size_t kBytes = 16u << 20;
+    slow.send(get("/big?" + std::to_string(kBytes)));
+    const std::size_t first = slow.read_some(1000).size();
+    EXPECT_GT(first, 0u);
+    std::thread stopper([&] { front_->stop(30s); });
+    EXPECT_TRUE(idle.ended());
+    EXPECT_GT(first + slow.read_all().size(), kBytes);
+    idle.close();
+    slow.close();
+    stopper.join();
+    EXPECT_EQ(handler_.undelivered.size(), 0u);
+}
+
 TEST_F(Stop, AfterTheGraceWaitersAreGoneAndLateAnswersAreGivenBackToTheCaller) {
     RawClient parked = connect(), held_one = connect();
     parked.send(get("/park?p"));
