@@ -20,6 +20,13 @@ function(queen_test name)
     QUEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUEEN_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
     QUEEN_PLUGIN_DIR="${QUEEN_PLUGIN_OUTPUT_DIRECTORY}" QUEEN_TEST_FIXTURE_DIR="${CMAKE_BINARY_DIR}/fixtures")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  # tests_<label> builds the programs of a label and no more: ./test takes them from here.
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()

@@ -21,7 +21,10 @@
 --   4. log_consumers    (partition_id, consumer_group)
 --   5. leaves           log_segments, log_txns, consumer_groups_metadata, consumer_watermarks
 -- A pop takes any of them only if that needs no waiting (LK-3): waits of pops on each other form
--- chains, and chains, unlike cycles, are invisible to the deadlock detector.
+-- chains, and chains, unlike cycles, are invisible to the deadlock detector. One wait is left, and
+-- PostgreSQL's own: SKIP LOCKED meets a row whose update ends at that very moment while a third
+-- transaction takes the new version. Seen 6 times in 2,000 pops of 100 clients over a few
+-- partitions, 2 to 4 ms each (2026-11-29, PostgreSQL 15, 2 cores).
 CREATE SCHEMA IF NOT EXISTS queen;
 
 -- @
@@ -86,8 +89,14 @@ CREATE TABLE IF NOT EXISTS queen.log_partitions (
 );
 
 -- @
-CREATE INDEX IF NOT EXISTS log_partitions_written
-    ON queen.log_partitions (queue_id, last_write_at);
+-- Asked for by name first: IF NOT EXISTS locks the table before it looks, so a boot would wait for
+-- every open push and make the next ones wait for it (F-25).
+DO $$
+BEGIN
+    IF to_regclass('queen.log_partitions_written') IS NULL THEN
+        CREATE INDEX log_partitions_written ON queen.log_partitions (queue_id, last_write_at);
+    END IF;
+END $$;
 
 -- @
 -- The messages: one row is a range of offsets as one compressed blob. Reached by steps on the
@@ -157,8 +166,13 @@ CREATE TABLE IF NOT EXISTS queen.consumer_groups_metadata (
 );
 
 -- @
-CREATE INDEX IF NOT EXISTS consumer_groups_metadata_queue
-    ON queen.consumer_groups_metadata (queue_id, consumer_group);
+DO $$
+BEGIN
+    IF to_regclass('queen.consumer_groups_metadata_queue') IS NULL THEN
+        CREATE INDEX consumer_groups_metadata_queue
+            ON queen.consumer_groups_metadata (queue_id, consumer_group);
+    END IF;
+END $$;
 
 -- @
 -- Since when a group has known the queue to be empty: the lower bound of its candidate scan.

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,9 @@ namespace queen::app {
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::chrono::milliseconds kLockRetry{10};
+constexpr int kLockTries = 500; // 5 s; a fork reaches its exec in far less
 
 std::string slurp(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -61,7 +65,9 @@ bool is_postmaster_of(pid_t pid, const std::string& cluster) {
            line.find(std::string("-D") + '\0' + cluster + '\0') != std::string::npos;
 }
 
-/// Every process of PostgreSQL works in its cluster's folder.
+/// Every process of PostgreSQL works in its cluster's folder. At its end it lets go of memory and
+/// files before it lets go of that, so one that is not seen here can do no more harm; a zombie,
+/// which its parent may not collect for long, is not seen.
 /// @return nullopt when a process of the database's user could not be looked at
 std::optional<bool> anyone_works_in(const std::string& cluster, const Account& account) {
     bool blind = false;
@@ -134,14 +140,21 @@ Result<UniqueFd> lock_data_directory(const std::string& path) {
     if (!lock) {
         return fail(system_error("cannot open", name, errno));
     }
-    if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
         if (errno != EWOULDBLOCK) {
             return fail(system_error("cannot lock", name, errno));
         }
-        std::string owner = slurp(name);
-        owner.erase(owner.find_last_not_of('\n') + 1);
-        return fail(Errc::conflict, "data directory " + path + " is in use by process " +
-                                        (owner.empty() ? "unknown" : owner));
+        std::string text = slurp(name);
+        text.erase(text.find_last_not_of('\n') + 1);
+        const auto owner = parse_int(text);
+        const bool alive = !owner || kill(static_cast<pid_t>(*owner), 0) == 0 || errno != ESRCH;
+        if (alive || tries >= kLockTries) {
+            return fail(Errc::conflict, "data directory " + path + " is in use by process " +
+                                            (text.empty() ? "unknown" : text));
+        }
+        // The owner was killed while a child of it stood between fork and exec, which inherits the
+        // lock for that moment; the kernel has no event for its end.
+        poll(nullptr, 0, static_cast<int>(kLockRetry.count()));
     }
     const std::string text = std::to_string(getpid()) + "\n";
     if (ftruncate(lock.get(), 0) != 0 ||
@@ -193,16 +206,17 @@ std::optional<PostmasterFile> read_postmaster_file(const std::string& cluster) {
 
 Liveness cluster_liveness(const std::string& cluster, pid_t postmaster, const Account& account) {
     const bool exists = kill(postmaster, 0) == 0 || errno == EPERM;
-    if (exists && !is_zombie(postmaster) && is_postmaster_of(postmaster, cluster)) {
+    const bool zombie = exists && is_zombie(postmaster);
+    if (exists && !zombie && is_postmaster_of(postmaster, cluster)) {
         return Liveness::postmaster;
     }
     if (const auto others = anyone_works_in(cluster, account); others) {
-        if (*others) {
-            return Liveness::dying;
-        }
-        return exists && is_zombie(postmaster) ? Liveness::dying : Liveness::none;
+        return *others ? Liveness::dying : Liveness::none;
     }
-    return exists ? (is_zombie(postmaster) ? Liveness::dying : Liveness::unknown) : Liveness::none;
+    if (!exists) {
+        return Liveness::none;
+    }
+    return zombie ? Liveness::dying : Liveness::unknown;
 }
 
 } // namespace queen::app

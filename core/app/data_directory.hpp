@@ -30,9 +30,9 @@ struct PostmasterFile {
 std::optional<PostmasterFile> read_postmaster_file(const std::string& cluster);
 
 enum class Liveness {
-    none,       ///< nobody works on the cluster
+    none,       ///< nobody works on the cluster; a zombie does not
     postmaster, ///< the process named in postmaster.pid is this cluster's postmaster
-    dying,      ///< it has ended but is not collected, or others still work on the cluster
+    dying,      ///< it has ended, and others still work on the cluster or may do so
     unknown,    ///< its number belongs to somebody else and we may not look whether others are left
 };
 /// Who, if anybody, works on `cluster`, by /proc.

@@ -30,8 +30,9 @@ namespace {
 
 constexpr std::uintmax_t kHardlyAnySpace = 1U << 20U; // a cluster needs some 16 MiB a WAL file
 constexpr auto kPoll = 20ms;                          // a start takes 0.4 s
-constexpr auto kPredecessorTime = 30s; // an orphan was seen to take 2 s to be collected
-constexpr auto kSilence = 10s;         // a live server whose socket is gone
+constexpr auto kPredecessorTime = 30s;                // guess: a backend in a long system call
+constexpr auto kLeftoverTime = 10s;
+constexpr auto kSilence = 10s; // a live server whose socket is gone
 constexpr auto kFastTime = 60s;
 constexpr auto kImmediateTime = 10s;
 
@@ -138,11 +139,8 @@ Result<void> EmbeddedPostgres::open() {
 }
 
 Result<void> EmbeddedPostgres::make_cluster() {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(data_, error)) {
-        if (entry.path().filename().string().starts_with("postgres.init-")) {
-            fs::remove_all(entry.path(), error); // of a start that was interrupted
-        }
+    if (auto removed = remove_leftovers(); !removed) {
+        return removed;
     }
     const std::string fresh = data_ + "/postgres.init-" + std::to_string(getpid());
     if (mkdir(fresh.c_str(), 0700) != 0 ||
@@ -181,8 +179,39 @@ Result<void> EmbeddedPostgres::make_cluster() {
         return {};
     }
     Error failure = start_failure(std::move(reason)); // looks at the space before it is given back
-    fs::remove_all(fresh, error);
+    std::error_code ignored;                          // what stays is removed by the next start
+    fs::remove_all(fresh, ignored);
     return fail(std::move(failure));
+}
+
+/// Removes clusters whose making was interrupted. The interrupted initdb's helper may still write
+/// for a moment, so that a first removal can fail.
+Result<void> EmbeddedPostgres::remove_leftovers() {
+    const SteadyTime deadline = clock_.now() + kLeftoverTime;
+    while (true) {
+        std::error_code problem;
+        std::vector<fs::path> leftovers;
+        for (const auto& entry : fs::directory_iterator(data_, problem)) {
+            if (entry.path().filename().string().starts_with("postgres.init-")) {
+                leftovers.push_back(entry.path());
+            }
+        }
+        for (const fs::path& leftover : leftovers) {
+            if (!problem) {
+                fs::remove_all(leftover, problem);
+            }
+        }
+        if (!problem) {
+            return {};
+        }
+        if (clock_.now() >= deadline) {
+            return fail(
+                system_error("cannot remove an interrupted cluster in", data_, problem.value()));
+        }
+        if (pause(kPoll)) {
+            return fail(Errc::shutting_down, "the broker stops");
+        }
+    }
 }
 
 Result<bool> EmbeddedPostgres::write_configuration() const {
@@ -280,16 +309,13 @@ Result<void> EmbeddedPostgres::make_database() const {
 
 // --- starting ---------------------------------------------------------------------------------
 
-/// Waits until nobody works on the cluster any more, so that its lock file may be passed over.
+/// Waits until nobody works on the cluster any more, and clears its lock files then: the number in
+/// them may still be taken, by a zombie that is not collected yet, or by another process since (a
+/// reboot, a container's restart), and PostgreSQL would take that for a running server.
 Result<void> EmbeddedPostgres::await_predecessor(SteadyTime deadline) {
     while (const auto file = read_postmaster_file(cluster_)) {
-        const Liveness liveness = cluster_liveness(cluster_, file->pid, account_);
-        if (liveness == Liveness::none) {
-            // The number may have gone to another process since (a reboot, a container's restart);
-            // PostgreSQL would take that one for its predecessor. Nobody is left to protect.
-            std::error_code gone;
-            fs::remove(cluster_ + "/postmaster.pid", gone);
-            return {};
+        if (cluster_liveness(cluster_, file->pid, account_) == Liveness::none) {
+            break;
         }
         if (clock_.now() >= deadline) {
             return fail(Errc::unavailable,
@@ -303,6 +329,9 @@ Result<void> EmbeddedPostgres::await_predecessor(SteadyTime deadline) {
             return fail(Errc::shutting_down, "the broker stops");
         }
     }
+    std::error_code gone;
+    fs::remove(cluster_ + "/postmaster.pid", gone);
+    fs::remove(socket_folder_ + "/.s.PGSQL.5432.lock", gone);
     return {};
 }
 

@@ -94,6 +94,7 @@ private:
 
     Result<void> open();
     Result<void> make_cluster();
+    Result<void> remove_leftovers();
     Result<bool> write_configuration() const;
     Result<void> find_or_launch(bool settings_changed);
     Result<bool> adopt(pid_t pid, SteadyTime deadline);

@@ -33,7 +33,10 @@ public:
         out.append("time=").append(time_of(message));
         out.append(" level=").append(level_name(message.getPriority()));
         out.append(" source=").append(message.getSource());
-        out.append(" ").append(message.getText());
+        out.append(" ");
+        for (const char c : message.getText()) { // one message, one line
+            out.append(c == '\n' ? "\\n" : std::string(1, c));
+        }
     }
 };
 

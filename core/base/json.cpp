@@ -13,6 +13,7 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -66,29 +67,29 @@ std::size_t number_length(std::string_view text) {
 
 /// A copy of `text` in which every number from `from` on (a place outside strings) that may be
 /// beyond a double is replaced by a zero of the same length: positions stay, and the handlers are
-/// given the text as it was.
+/// given the text as it was. Judges whole runs of characters that numbers are made of, so that a
+/// malformed run never becomes a number.
 std::string tame_numbers(std::string_view text, std::size_t from) {
     constexpr std::size_t kShortestTooBig = 5; // 9e308 fits, 1e309 does not
     std::string tame(text);
     std::size_t at = from;
     while (at < text.size()) {
-        const char c = text[at];
-        if (c == '"') {
+        if (text[at] == '"') {
             ++at;
             while (at < text.size() && text[at] != '"') {
                 at += text[at] == '\\' ? 2 : 1;
             }
             ++at;
-        } else if (c == '-' || is_digit(c)) {
-            const std::size_t length = number_length(text.substr(at));
-            if (length >= kShortestTooBig) {
-                tame.replace(at, length, length, '0');
-                tame[at + 1] = '.';
-            }
-            at += std::max<std::size_t>(length, 1);
-        } else {
-            ++at;
+            continue;
         }
+        const std::size_t end =
+            std::min(text.find_first_not_of("0123456789+-.eE", at), text.size());
+        const std::size_t length = end - at;
+        if (length >= kShortestTooBig && number_length(text.substr(at, length)) == length) {
+            tame.replace(at, length, length, '0');
+            tame[at + 1] = '.';
+        }
+        at = std::max(end, at + 1);
     }
     return tame;
 }

@@ -18,7 +18,8 @@ inline constexpr std::size_t kMaxDepth = 512; ///< arrays and objects inside eac
 
 /// Events of one document in order. `begin`/`end` are byte positions in the text that was parsed,
 /// so a value's exact bytes can be sliced out: from the begin of its first event to the end of its
-/// last. Returning false stops the parse.
+/// last. The text of a number is a slice of what was parsed; a string or key is decoded and lives
+/// until the call returns. Returning false stops the parse.
 class Events {
 public:
     virtual ~Events() = default;
@@ -53,7 +54,8 @@ public:
     Value value_at(std::size_t index) const noexcept;          ///< member value by position
     std::string_view string() const noexcept;                  ///< "" unless a string
     std::string_view raw_number() const noexcept;
-    std::optional<std::int64_t> integer() const noexcept; ///< a number that is an exact int64
+    /// A number that is a whole int64, however it is written: 5, 5.0, 5e3. Never rounded.
+    std::optional<std::int64_t> integer() const noexcept;
     std::optional<bool> boolean() const noexcept;
 
 private:
@@ -62,8 +64,10 @@ private:
     explicit Value(const Node* node) : node_(node) {}
 };
 
+/// A whole text as a tree, for small bodies: it keeps a copy of the text and an arena of nodes.
 class Document {
 public:
+    /// @errors invalid_argument, as json::parse
     static Result<Document> parse(std::string_view text);
     Document(Document&&) noexcept;
     Document& operator=(Document&&) noexcept;
@@ -85,7 +89,7 @@ public:
     Writer& begin_array();
     Writer& end_array();
     Writer& key(std::string_view name);
-    Writer& string(std::string_view value); ///< must be UTF-8
+    Writer& string(std::string_view value); ///< UTF-8; a stray byte becomes U+FFFD
     Writer& integer(std::int64_t value);
     Writer& number(double value); ///< finite
     Writer& boolean(bool value);

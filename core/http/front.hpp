@@ -25,17 +25,25 @@ struct Limits {
     std::chrono::milliseconds write_time{60'000}; ///< without progress
 };
 
+/// Counted since the start; `open` is a level.
 struct FrontStatistics {
-    std::uint64_t accepted = 0, open = 0, refused = 0, requests = 0, bad_requests = 0,
-                  timed_out = 0;
+    std::uint64_t accepted = 0;     ///< connections taken in
+    std::uint64_t open = 0;         ///< of those, still there
+    std::uint64_t refused = 0;      ///< connections told 503: over the limit, or no descriptor left
+    std::uint64_t requests = 0;     ///< handed to the handler
+    std::uint64_t bad_requests = 0; ///< refused by the gate or a limit of size or bodies
+    std::uint64_t timed_out = 0;    ///< connections ended by a limit of time, idle ones included
 };
 
 /// The network: one thread, one epoll set, no blocking call. Reads whole requests past the byte
-/// gate (http/gate.hpp), parses them with Poco over memory, hands them to the handler, writes
+/// gate (http/front/gate.hpp), parses them with Poco over memory, hands them to the handler, writes
 /// answers. Connections are addressed by slot and generation, never by descriptor.
+/// One request per connection is out at a time; what a client sends ahead waits in its socket.
 class Front {
 public:
-    /// Binds and listens; serves after start().
+    /// Binds and listens; serves after start(). `address` is numeric ("127.0.0.1", "::1", "[::1]"),
+    /// a host name, or "*" for every address. Raises the descriptor limit to the hard one.
+    /// `handler` and `clock` must outlive the front; the clock drives every limit of time.
     /// @errors unavailable with one clear line (port taken, address not ours)
     static Result<std::unique_ptr<Front>> listen(const std::string& address, std::uint16_t port,
                                                  Limits limits, Handler& handler,
@@ -43,7 +51,10 @@ public:
     virtual ~Front() = default;
     virtual void start() = 0;
     virtual std::uint16_t port() const noexcept = 0; ///< the real one when 0 was asked for
-    /// Stops accepting and reading, lets answers in flight go out for at most `grace`, then closes.
+    /// Stops accepting and reading (a request half read is told 503), lets answers in flight go out
+    /// for at most `grace`, then closes. Waiters that are still there then are gone: their watches
+    /// and `undelivered` run. Exchanges may outlive the front: an answer that comes after it runs
+    /// its `undelivered` at once, on the caller's thread. @thread the owner's
     virtual void stop(std::chrono::milliseconds grace) = 0;
     virtual FrontStatistics statistics() const = 0;
 };

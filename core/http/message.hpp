@@ -32,13 +32,16 @@ class Exchange {
 public:
     virtual ~Exchange() = default;
     /// The answer, once. `undelivered` runs (on the front's thread) when the peer was gone before
-    /// all of it was handed to the kernel: whatever the answer carried must be given back.
-    /// @thread any
+    /// all of it was handed to the kernel: whatever the answer carried must be given back. A second
+    /// answer is not sent and counts as undelivered. @thread any
     virtual void reply(Reply reply, std::function<void()> undelivered = {}) = 0;
-    /// The peer closed or reset the connection. @thread any
+    /// The connection is closed: the peer reset it, or closed its side while it was watched. A peer
+    /// that only finished sending may still read, so without a watch it is answered. @thread any
     virtual bool gone() const noexcept = 0;
     /// `on_gone` runs once on the front's thread when the peer goes before the answer; at once when
-    /// it already went. It must only hand work on.
+    /// it already went. It must only hand work on. From here on a peer that finished sending (FIN)
+    /// counts as gone: a client that waits for a long poll has no reason to (K28). A later watch
+    /// takes the place of an earlier one. @thread any, by the holder of the exchange
     virtual void watch(std::function<void()> on_gone) = 0;
 };
 

@@ -28,6 +28,7 @@ Result<void> check_names_fit(std::string_view tenant, std::string_view queue,
                              std::string_view group_or_partition);
 
 /// 1 to 65,535 bytes of UTF-8 without control characters.
+/// @errors invalid_argument, also when it is too long (FMT-7)
 Result<void> check_transaction_id(std::string_view field, std::string_view id);
 
 /// tenant 0x1f queue: key of gates, marks and every other map over queues.

@@ -18,8 +18,9 @@ struct Subscription {
 };
 
 /// Reads subscriptionMode and subscriptionFrom. Modes: all; new, new-only, new_only, newonly. From:
-/// empty, `now`, or a time in any form parse_time reads. What is not readable is an error, never
-/// "everything" (K19).
+/// empty, `now` (as mode new), or a time in any form parse_time reads, which wins over the mode.
+/// What is not readable is an error, never "everything" (K19).
+/// @source POP-3
 /// @errors invalid_argument
 Result<Subscription> parse_subscription(std::string_view mode, std::string_view from,
                                         Subscription::Mode fallback);

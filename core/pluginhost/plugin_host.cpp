@@ -105,6 +105,9 @@ settings::Problems PluginHost::load(const std::vector<settings::PluginSettings>&
         std::string path = settings.path;
         auto loaded = load_one(settings, path);
         const std::lock_guard lock(mutex_);
+        std::erase_if(plugins_, [&](const Plugin& plugin) { // refused earlier, tried again
+            return plugin.instance == nullptr && plugin.refused.name == settings.name;
+        });
         if (loaded) {
             plugins_.push_back(std::move(*loaded));
             continue;

@@ -155,6 +155,10 @@ void PgSession::interrupt() noexcept {
 Result<void> PgSession::connect() {
     open_ = false;
     prepared_.clear();
+    pollfd interrupted{interrupt_fd_, POLLIN, 0};
+    if (::poll(&interrupted, 1, 0) > 0) {
+        return fail(Errc::shutting_down, "the broker stops");
+    }
     if (connection() != nullptr) {
         handle_->reset();
     } else {
@@ -380,7 +384,8 @@ Result<Rows> PgSession::run(const Statement& statement, const Parameters& parame
             rows = run_prepared(statement, parameters, deadline);
         }
     }
-    if (!rows && rows.error().code == Errc::timeout) {
+    if (!rows && rows.error().code == Errc::timeout &&
+        (!canceller_ || canceller_->worth_a_line(statement.name))) {
         logger().warning("statement timed out name=" + std::string(statement.name) +
                          " limit_ms=" + std::to_string(limits_.of(statement.limit).count()) +
                          " link=" + (open_ ? "kept" : "dropped"));

@@ -34,7 +34,7 @@ extern const Statement kDeleteQueue;
 extern const Statement kQueueDetail;
 extern const Statement kListQueues;
 
-/// All of the above, for the test that prepares each against the installed schema.
+/// All of the above, for the test that no two share a name: the name is what the server knows.
 extern const std::array<const Statement*, 18> kAll;
 
 } // namespace statements

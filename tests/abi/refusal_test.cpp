@@ -198,6 +198,28 @@ TEST_F(Refusal, ABigEndianMachine) {
               "little-endian one");
 }
 
+/// Mapping it would be a SIGBUS at the first touch of the missing part.
+TEST_F(Refusal, ASegmentThatEndsBeyondTheFile) {
+    const std::string whole = slurp(fixture_path("good"));
+    Elf64_Ehdr header;
+    std::memcpy(&header, whole.data(), sizeof header);
+    for (std::size_t i = 0; i < header.e_phnum; ++i) {
+        const std::size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
+        Elf64_Phdr segment;
+        std::memcpy(&segment, whole.data() + at, sizeof segment);
+        if (segment.p_type == PT_LOAD) {
+            segment.p_filesz = segment.p_memsz = whole.size() + 4096;
+            EXPECT_EQ(
+                refusal_of_patched(at, {reinterpret_cast<const char*>(&segment), sizeof segment}),
+                "is cut short: it has " + std::to_string(whole.size()) +
+                    " bytes, and a segment that ends beyond them");
+            EXPECT_FALSE(ran());
+            return;
+        }
+    }
+    FAIL() << "no loadable segment";
+}
+
 TEST_F(Refusal, AProgramInsteadOfALibrary) {
     const Elf64_Half type = ET_EXEC;
     EXPECT_EQ(refusal_of_patched(offsetof(Elf64_Ehdr, e_type),
@@ -318,6 +340,15 @@ TEST_F(Refusal, TheRestIsLoadedAndTheStateIsVisible) {
     EXPECT_FALSE(status[2].loaded);
     ASSERT_EQ(host().sources().size(), 1u);
     EXPECT_EQ(host().sources()[0].name, "good");
+}
+
+TEST_F(Refusal, ASecondTryReplacesTheVerdictOfTheFirst) {
+    EXPECT_EQ(host().load({named("acme", fixture_path("bad_major"))}).size(), 1u);
+    EXPECT_EQ(host().load({named("acme", fixture_path("bad_minor"))}).size(), 1u);
+    ASSERT_EQ(host().status().size(), 1u);
+    EXPECT_EQ(host().load({named("acme", fixture_path("good"))}), settings::Problems{});
+    ASSERT_EQ(host().status().size(), 1u);
+    EXPECT_TRUE(host().status()[0].loaded);
 }
 
 TEST_F(Refusal, TablesOfOlderAndNewerMinorsLoad) {

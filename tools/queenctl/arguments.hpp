@@ -43,4 +43,12 @@ private:
     std::vector<std::string> words_;
 };
 
+/// The error of the first result that is one, or nullptr.
+template <class... Results>
+const Error* first_error(const Results&... results) {
+    const Error* first = nullptr;
+    ((first = first == nullptr && !results ? &results.error() : first), ...);
+    return first;
+}
+
 } // namespace queen::ctl

@@ -66,13 +66,11 @@ Result<Request> request_of(const Arguments& arguments) {
     const auto timeout = arguments.duration("timeout");
     const auto lease = arguments.duration("lease");
     const auto both = arguments.exclusive({"auto-ack", "ack"});
-    for (const Error* error :
-         {path ? nullptr : &path.error(), batch ? nullptr : &batch.error(),
-          partitions ? nullptr : &partitions.error(), timeout ? nullptr : &timeout.error(),
-          lease ? nullptr : &lease.error(), both ? nullptr : &both.error()}) {
-        if (error != nullptr) {
-            return fail(*error);
-        }
+    if (!path) {
+        return fail(path.error());
+    }
+    if (const Error* error = first_error(batch, partitions, timeout, lease, both)) {
+        return fail(*error);
     }
     Request request;
     request.path = std::move(*path);

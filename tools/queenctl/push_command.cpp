@@ -31,12 +31,10 @@ constexpr std::array kFlags{
 
 Result<MessageRules> rules_of(const Arguments& arguments, const std::string& file) {
     MessageRules rules;
-    for (const auto& names :
-         {arguments.exclusive({"partition", "partition-field", "partition-regex"}),
-          arguments.exclusive({"txn-field", "txn-regex", "txn-line"})}) {
-        if (!names) {
-            return fail(names.error());
-        }
+    const auto partition = arguments.exclusive({"partition", "partition-field", "partition-regex"});
+    const auto transaction = arguments.exclusive({"txn-field", "txn-regex", "txn-line"});
+    if (const Error* error = first_error(partition, transaction)) {
+        return fail(*error);
     }
     for (const char* name : {"partition-field", "partition-regex", "txn-field", "txn-regex"}) {
         if (arguments.has(name) && arguments.text(name).empty()) {
@@ -180,8 +178,8 @@ Result<Exit> push(Session& session) {
     const auto batch = arguments.whole("batch", 100, 1, 10'000);
     const auto retries = arguments.whole("retries", 5, 0, 1'000);
     auto rules = rules_of(arguments, file);
-    if (!batch || !retries || !rules) {
-        return fail(!batch ? batch.error() : !retries ? retries.error() : rules.error());
+    if (const Error* error = first_error(batch, retries, rules)) {
+        return fail(*error);
     }
     const bool own_ids = !rules->transaction_line && rules->transaction_field.empty() &&
                          rules->transaction_regex.empty();

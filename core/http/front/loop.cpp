@@ -111,8 +111,7 @@ void Loop::turn() {
         expire(static_cast<Connection&>(*entry));
     }
     if (accept_paused_until_ && *accept_paused_until_ <= now_) {
-        accept_paused_until_.reset();
-        arm_listeners(EPOLLIN, EPOLL_CTL_MOD);
+        resume_accepting();
     }
     if (stop_requested_.load(std::memory_order_acquire) && !stop_deadline_) {
         begin_stop();
@@ -194,11 +193,20 @@ void Loop::refuse_without_descriptor(int listener) {
 
 void Loop::pause_accepting() {
     if (!accept_paused_until_) {
-        logger().warning("accepting pauses: no descriptors or memory left open=" +
-                         std::to_string(open_));
         arm_listeners(0, EPOLL_CTL_MOD);
     }
     accept_paused_until_ = now_ + kAcceptPause;
+}
+
+void Loop::resume_accepting() {
+    accept_paused_until_.reset();
+    arm_listeners(EPOLLIN, EPOLL_CTL_MOD);
+    // Told after the pause: a log that has to open a file would have failed in it.
+    if (now_ >= next_shortage_line_) {
+        next_shortage_line_ = now_ + kShortageLines;
+        logger().warning("accepting paused: descriptors or memory had run out open=" +
+                         std::to_string(open_));
+    }
 }
 
 void Loop::admit(Descriptor socket) {

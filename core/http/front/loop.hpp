@@ -47,6 +47,7 @@ public:
     static constexpr std::size_t kLingerBytes = 256u << 20; ///< drained at least; 4 bodies else
     static constexpr std::chrono::milliseconds kLingerAtStop{250};
     static constexpr std::chrono::milliseconds kAcceptPause{200}; ///< without any descriptor left
+    static constexpr std::chrono::seconds kShortageLines{10};     ///< between two lines about it
 
     /// @param descriptor_limit of the process; bounds the connections when `limits` does not
     Loop(Limits limits, Listeners listeners, std::size_t descriptor_limit, Handler& handler,
@@ -75,6 +76,7 @@ private:
     void on_accept(int listener);
     void refuse_without_descriptor(int listener);
     void pause_accepting();
+    void resume_accepting();
     void arm_listeners(std::uint32_t events, int operation);
     void admit(Descriptor socket);
     Connection* find(ConnectionId id) noexcept;
@@ -122,6 +124,7 @@ private:
     std::uint64_t requests_ = 0;
     std::size_t open_ = 0, refused_open_ = 0, lingering_ = 0;
     std::optional<SteadyTime> accept_paused_until_;
+    SteadyTime next_shortage_line_{};
 
     std::atomic<bool> stop_requested_{false};
     std::atomic<std::chrono::milliseconds::rep> stop_grace_{0};

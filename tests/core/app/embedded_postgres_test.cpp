@@ -263,6 +263,7 @@ TEST_F(EmbeddedPostgresTest, AReusedProcessNumberInTheLockFileIsNoServer) {
     const std::string lock = data() + "/postgres/postmaster.pid";
     std::ofstream(lock) << *other << "\n" << data() << "/postgres\n1700000000\n5432\n\n";
     ASSERT_EQ(chown(lock.c_str(), account->uid, account->gid), 0);
+    std::ofstream(data() + "/run/.s.PGSQL.5432.lock") << *other << "\n";
     const auto server = start(options());
     ASSERT_NE(server, nullptr);
     EXPECT_FALSE(process->wait(0ms)) << "the other process is left alone";

@@ -151,10 +151,25 @@ TEST(Json, ErrorsBehindAHugeNumberAreStillFound) {
     EXPECT_NE(error_of("[1e400,01e400]"), "");
     EXPECT_NE(error_of("[1e400,-]"), "");
     EXPECT_NE(error_of("[1e400x]"), "");
+    EXPECT_NE(error_of("[1e400,1-0E309043]"), ""); // two numbers run together are none
+    EXPECT_NE(error_of("[1e400,1-1e400]"), "");
+    EXPECT_NE(error_of("[1e400,--1e400]"), "");
+    EXPECT_NE(error_of("[1e400,+1e400]"), "");
+    EXPECT_NE(error_of("[1e400,012345]"), "");
+    EXPECT_NE(error_of("[1e400,1.5.1e400]"), "");
+    EXPECT_NE(error_of("[1e400,1e5e400]"), "");
+    EXPECT_NE(error_of("[1e400 1e400]"), "");
     EXPECT_NE(error_of("[1e400,\"\\udc00\"]"), "");
     EXPECT_NE(error_of("[1e400,\"abc"), "");
     EXPECT_NE(error_of("[1e400,\"abc\\"), "");
     EXPECT_NE(error_of("1e400 1"), "");
+}
+
+// Reading on must not start over for each digit.
+TEST(Json, LongNumbersBehindAHugeOneCostTheirLengthOnly) {
+    const std::string digits(4'000'000, '7');
+    EXPECT_NE(error_of("[1e400," + digits + ".]"), "");
+    EXPECT_EQ(error_of("[1e400," + digits + "]"), "");
 }
 
 TEST(Json, RefusesWhatIsNotJson) {

@@ -85,7 +85,7 @@ TEST(Segment, EverySizeRoundTrips) {
 TEST(Segment, TheLevelChangesTheSizeOnly) {
     std::string frames;
     for (int i = 0; i < 2'000; ++i) {
-        frames += R"({"order":)" + std::to_string(i * i * 7919 % 99'991) + R"(,"state":"new"})";
+        frames += R"({"order":)" + std::to_string(i * i % 99'991) + R"(,"state":"new"})";
     }
     const std::string fast = compress_segment(frames, 1);
     const std::string small = compress_segment(frames, 19);

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
 #include <random>
 
 namespace queen::store {
@@ -50,6 +51,11 @@ struct Blocker {
             let_go.wait();
             return 0;
         });
+    }
+    ~Blocker() {
+        if (outcome.valid()) {
+            outcome.wait(); // the call still uses the gates
+        }
     }
 };
 
@@ -384,6 +390,29 @@ TEST_F(ExecutorTest, F29_NoFaultKeepsAPermit) {
     EXPECT_TRUE(next_is_served());
     executor->stop(1h);
     expect_all_permits_back(*executor);
+}
+
+/// F-31: a crowd that waits for a session is a list, not a recursion, and is answered to the last.
+TEST_F(ExecutorTest, F31_ACrowdOfWaitersIsAnswered) {
+    auto executor = this->executor(1, 1);
+    Blocker blocker(*executor, Lane::push);
+    blocker.started.wait();
+    constexpr int kCrowd = 100'000;
+    std::atomic<int> refused{0};
+    std::promise<void> last;
+    for (int i = 0; i < kCrowd; ++i) {
+        executor->submit<int>(Lane::pop, clock.now() + 1s, one, [&](Result<int> outcome) {
+            EXPECT_EQ(outcome.error().message, "pool");
+            if (++refused == kCrowd) {
+                last.set_value();
+            }
+        });
+    }
+    clock.advance(1s);
+    executor->wake();
+    last.get_future().wait();
+    blocker.let_go.open();
+    EXPECT_EQ(blocker.outcome.get(), 0);
 }
 
 TEST_F(ExecutorTest, EveryJobIsAnsweredOnceUnderLoadAndShutdown) {

@@ -2,13 +2,33 @@
 #include "store/session.hpp"
 
 #include <atomic>
-#include <future>
+#include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 namespace queen::store::test {
+
+/// Something that is opened once and for all waiters.
+class Gate {
+public:
+    void open() {
+        const std::lock_guard lock(mutex_);
+        open_ = true;
+        opened_.notify_all();
+    }
+    void wait() {
+        std::unique_lock lock(mutex_);
+        opened_.wait(lock, [this] { return open_; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable opened_;
+    bool open_ = false;
+};
 
 /// What all fake sessions of a test talk to.
 struct FakeDatabase {
@@ -38,32 +58,21 @@ public:
     }
     Result<Rows> run(const Statement&, const Parameters&) override { return Rows{}; }
     void quarantine() noexcept override { open_ = false; }
-    void interrupt() noexcept override { interrupted_.set_value(); }
+    void interrupt() noexcept override { interrupted_.open(); }
 
     /// Blocks until interrupt().
-    void await_interrupt() { interrupted_.get_future().wait(); }
+    void await_interrupt() { interrupted_.wait(); }
 
 private:
     FakeDatabase& database_;
     int generation_ = -1;
     bool open_ = false;
-    std::promise<void> interrupted_;
+    Gate interrupted_;
 };
 
 inline std::function<std::unique_ptr<Session>()> fake_sessions(FakeDatabase& database) {
     return [&database] { return std::make_unique<FakeSession>(database); };
 }
-
-/// Something that is opened once and for all waiters.
-class Gate {
-public:
-    void open() { promise_.set_value(); }
-    void wait() const { future_.wait(); }
-
-private:
-    std::promise<void> promise_;
-    std::shared_future<void> future_{promise_.get_future().share()};
-};
 
 /// Words in the order in which they were said.
 class Journal {

@@ -2,6 +2,7 @@
 #include "store/canceller.hpp"
 #include "store/conninfo.hpp"
 #include "store/pg_session.hpp"
+#include "support/manual_clock.hpp"
 #include "support/postgres.hpp"
 
 #include <gmock/gmock.h>
@@ -90,6 +91,26 @@ TEST_F(PgSessionTest, ALateStatementIsCancelledAndItsLinkKept) {
         expect_works(session);
     }
     EXPECT_EQ(session.backend_pid(), pid);
+}
+
+TEST_F(PgSessionTest, LateStatementsAreLoggedOnceEach30Seconds) {
+    queen::test::ManualClock clock;
+    Canceller canceller(own_conninfo(), 10s, clock);
+    EXPECT_TRUE(canceller.worth_a_line("pop_list"));
+    EXPECT_TRUE(canceller.worth_a_line("push_multi"));
+    clock.advance(30s - 1ns);
+    EXPECT_FALSE(canceller.worth_a_line("pop_list"));
+    clock.advance(1ns);
+    EXPECT_TRUE(canceller.worth_a_line("pop_list"));
+    EXPECT_FALSE(canceller.worth_a_line("pop_list"));
+}
+
+TEST_F(PgSessionTest, ACancelForABackendThatIsNotThereIsRefused) {
+    Canceller canceller(own_conninfo(), 10s);
+    EXPECT_EQ(canceller.cancel(other.backend_pid(), other.server_started() + 1).error().code,
+              Errc::not_found)
+        << "another server may have a backend of the same number";
+    EXPECT_TRUE(canceller.cancel(other.backend_pid(), other.server_started()));
 }
 
 TEST_F(PgSessionTest, EachClassHasItsOwnLimit) {
@@ -286,7 +307,6 @@ TEST_F(PgSessionTest, ConnectingAnewLeaksNoDescriptor) {
     EXPECT_EQ(open_descriptors(), before);
 
     server.kill9();
-    EXPECT_FALSE(session.check());
     for (int i = 0; i < 200; ++i) {
         EXPECT_EQ(session.connect().error().code, Errc::unavailable);
     }

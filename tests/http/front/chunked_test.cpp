@@ -90,6 +90,7 @@ TEST(Chunked, RefusesWhateverIsNotExactlyTheGrammar) {
              std::string("3\nabc\r\n0\r\n\r\n"),
              std::string("3\r\nabcd\r\n0\r\n\r\n"),
              std::string("3\r\nabc\n0\r\n\r\n"),
+             std::string("3\r\nabcX\n0\r\n\r\n"),
              std::string("3\r\nabc\r0\r\n\r\n"),
              std::string("3\rabc\r\n"),
              std::string("3;a\rb\r\nabc\r\n"),

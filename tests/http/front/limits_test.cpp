@@ -168,10 +168,19 @@ TEST_F(Limits, AThousandParkedConnectionsCostLittleAndNoThread) {
     held.reserve(kClients);
     connect().ask(get("/echo")); // what is made once is made
     const std::size_t heap_before = ::mallinfo2().uordblks;
+    // Buffers of every kind are in use before the clients park: a head in pieces, a body, an
+    // answer.
+    const std::string head = get("/empty", "A: " + std::string(7000, 'a') + "\r\n");
     for (std::size_t i = 0; i < kClients; ++i) {
         clients.push_back(connect());
         clients.back().ask(post("/empty", std::string(20'000, 'x')));
-        clients.back().send(get("/park?" + std::to_string(i)));
+        clients.back().ask(get("/big?20000"));
+        clients.back().send(head.substr(0, 6000));
+    }
+    settle();
+    for (std::size_t i = 0; i < kClients; ++i) {
+        clients[i].ask(head.substr(6000));
+        clients[i].send(get("/park?" + std::to_string(i)));
         held.push_back(handler_.held.get());
     }
     // Counts the test's own requests and clients too.

@@ -256,6 +256,18 @@ TEST_F(Protocol, AHalfClosedClientIsStillAnswered) {
     EXPECT_TRUE(client.ended());
 }
 
+TEST_F(Protocol, AClientThatHalfClosesWhileItsRequestIsInFlightIsStillAnswered) {
+    RawClient client = connect();
+    client.send(get("/hold"));
+    const Held held = handler_.held.get();
+    client.finish_sending();
+    one_turn();
+    EXPECT_FALSE(held.exchange->gone());
+    held.exchange->reply({.body = "late"});
+    EXPECT_EQ(client.read().body, "late");
+    EXPECT_TRUE(client.ended());
+}
+
 TEST_F(Protocol, ARequestCutOffByAHalfCloseIsNotServed) {
     for (const std::string& request : {get("/echo"), post("/echo", "body")}) {
         RawClient client = connect();

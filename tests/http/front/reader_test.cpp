@@ -91,6 +91,16 @@ TEST(Reader, TakesOneRequestAtATimeAndKeepsTheRest) {
     EXPECT_TRUE(r.reader.idle());
 }
 
+TEST(Reader, KeepsBytesThatComeBeforeAWholeRequestIsTaken) {
+    Reader r;
+    EXPECT_EQ(r.feed(kGet), Outcome::whole);
+    EXPECT_EQ(r.feed(kPost.substr(0, 20)), Outcome::whole);
+    EXPECT_EQ(r.reader.take().request.path, "/g");
+    EXPECT_EQ(r.reader.next(), Outcome::more);
+    EXPECT_EQ(r.feed(kPost.substr(20)), Outcome::whole);
+    EXPECT_EQ(r.reader.take().request.body, "hello\r\n\r\nGET");
+}
+
 TEST(Reader, ReservesForAnAnnouncedBodyOnlyAsItArrives) {
     Reader r;
     const std::size_t length = 10 << 20;

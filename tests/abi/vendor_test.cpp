@@ -1,0 +1,42 @@
+// The vendor's plugin, built out of tree by the test before this one, in the real host.
+#include "abi/host_fixture.hpp"
+
+#include <queen/plugin/testing.hpp>
+
+namespace queen::pluginhost {
+namespace {
+
+class Vendor : public HostTest {
+protected:
+    const std::string path_ = QUEEN_VENDOR_DIR "/acme_recent.so";
+};
+
+TEST_F(Vendor, ItsPluginLoadsAndServes) {
+    settings::PluginSettings plugin = named("recent", path_);
+    plugin.options.push_back({"capacity", {"2", true, {"queen.yaml", 4, 20}, {}}});
+    ASSERT_EQ(host().load({plugin}), settings::Problems{});
+    EXPECT_EQ(host().status()[0].id, "com.acme.recent");
+    const auto source = host().source("recent");
+    for (const char* partition : {"p1", "p2", "p3"}) {
+        const plugin::Mark mark{partition, {}, 1};
+        source->mark(kOrders, "", plugin::Origin::push, {&mark, 1});
+    }
+    plugin::NameList names(16);
+    auto made = source->take({kScope, 0, 1, 10, 16}, names);
+    EXPECT_EQ(names.partitions(), (std::vector<std::string>{"p3", "p2"}));
+    source->settle(kScope, std::move(made.cookie), {});
+    clock_.advance(std::chrono::seconds(31));
+    EXPECT_EQ(source->peek(kScope).state, plugin::ReadyState::ask_store);
+    EXPECT_EQ(faults("recent").total(), 0u);
+}
+
+TEST_F(Vendor, ItsOptionsAreCheckedAgainstItsTable) {
+    settings::PluginSettings plugin = named("recent", path_);
+    plugin.options.push_back({"max_age", {"30", true, {"queen.yaml", 4, 20}, {}}});
+    const auto problems = host().load({plugin});
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_TRUE(problems[0].starts_with("queen.yaml:4:20: plugin 'recent': max_age: '30' has no"));
+}
+
+} // namespace
+} // namespace queen::pluginhost

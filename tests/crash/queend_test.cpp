@@ -1,0 +1,209 @@
+// What happens when broker or database die, and what a start that cannot work says.
+#include "support/api.hpp"
+#include "support/broker_process.hpp"
+#include "support/temp_directory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace queen::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class QueendTest : public testing::Test {
+protected:
+    BrokerOptions options(const std::string& config = {}) const {
+        return {.config = config, .data_directory = directory_.path() + "/data"};
+    }
+    /// Pushes until one is stored: while the database recovers, items answer `error`.
+    static void push_when_up(Api& api, const std::string& queue, const std::string& id) {
+        until([&] {
+            const auto status = column(api.push_ids(queue, "p", {id}), "status").at(0);
+            return status == "queued" || status == "duplicate";
+        });
+    }
+    /// Repeats what needs the database until it holds, for at most a minute.
+    template <class Holds>
+    static void until(Holds holds) {
+        const auto end = std::chrono::steady_clock::now() + 60s;
+        while (!holds()) {
+            ASSERT_LT(std::chrono::steady_clock::now(), end) << "not within a minute";
+        }
+    }
+    /// A server whose broker was killed may stay a zombie until init reaps it: that is dead, too.
+    static bool lives(pid_t pid) {
+        std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+        std::string line;
+        std::getline(file, line);
+        return !line.empty();
+    }
+    static pid_t postmaster_of(const std::string& data) {
+        std::ifstream file(data + "/postgres/postmaster.pid");
+        pid_t pid = 0;
+        file >> pid;
+        return pid;
+    }
+
+    TempDirectory directory_;
+};
+
+TEST_F(QueendTest, AKilledBrokersDatabaseIsAdoptedAndNothingIsLost) {
+    pid_t database = 0;
+    {
+        BrokerProcess broker(options());
+        Api api(broker.port());
+        api.push_ids("q", "p", {"1", "2"});
+        database = postmaster_of(directory_.path() + "/data");
+        broker.kill9();
+        BrokerProcess next(options());
+        EXPECT_EQ(postmaster_of(directory_.path() + "/data"), database) << "the same server";
+        Api again(next.port());
+        EXPECT_THAT(again.pop("q", "autoAck=true").ids(), ElementsAre("1", "2"));
+        EXPECT_EQ(next.stop(), 0);
+    }
+    EXPECT_FALSE(lives(database)) << "stopped with the broker that adopted it";
+}
+
+// K31: the broker goes on by itself when PostgreSQL dies under it.
+TEST_F(QueendTest, AKilledDatabaseComesBackAndParkedPopsAreServed) {
+    BrokerProcess broker(options());
+    Api api(broker.port());
+    api.push_ids("q", "p", {"before"});
+    ASSERT_THAT(api.pop("q", "autoAck=true").ids(), ElementsAre("before"));
+    HttpClient parked(broker.port(), 90s);
+    parked.start("GET", Api::pop_target("q", "wait=true&timeout=60000"));
+    EXPECT_FALSE(parked.readable(100ms));
+    ASSERT_EQ(kill(postmaster_of(directory_.path() + "/data"), SIGKILL), 0);
+    push_when_up(api, "q", "after");
+    EXPECT_THAT(Api::read_pop(parked.read()).ids(), ElementsAre("after"));
+    until([&] { return api.http.get("/health").status == 200; });
+}
+
+// K33: parked clients get an answer, not a reset; every stored push is there afterwards.
+TEST_F(QueendTest, SigtermAnswersEveryoneAndKeepsWhatWasAnswered) {
+    std::set<std::string> stored;
+    {
+        BrokerProcess broker(options());
+        std::vector<std::unique_ptr<HttpClient>> parked;
+        for (int i = 0; i < 200; ++i) {
+            parked.push_back(std::make_unique<HttpClient>(broker.port()));
+            parked.back()->start("GET", Api::pop_target("empty", "wait=true&timeout=50000"));
+        }
+        std::atomic<bool> signalled{false};
+        std::thread pusher([&] {
+            try {
+                Api api(broker.port());
+                for (int i = 0;; ++i) {
+                    const auto id = std::to_string(i);
+                    const auto response = api.push_ids("q", "p", {id});
+                    if (response.status == 201 && column(response, "status").at(0) == "queued") {
+                        stored.insert(id);
+                    }
+                    if (i == 20) {
+                        broker.signal(SIGTERM);
+                        signalled = true;
+                    }
+                }
+            } catch (const HttpClosed&) {
+                EXPECT_TRUE(signalled.load());
+            }
+        });
+        for (const auto& client : parked) {
+            EXPECT_EQ(client->read().status, 204);
+        }
+        EXPECT_EQ(broker.wait(30s), 0);
+        pusher.join();
+    }
+    BrokerProcess next(options());
+    Api api(next.port());
+    const auto found = api.pop("q", "batch=10000").ids();
+    for (const auto& id : stored) {
+        EXPECT_NE(std::find(found.begin(), found.end(), id), found.end()) << id;
+    }
+}
+
+TEST_F(QueendTest, BrokersInDifferentDirectoriesLiveSideBySide) {
+    BrokerProcess one(options());
+    BrokerProcess two({.config = {}, .data_directory = directory_.path() + "/other"});
+    Api(one.port()).push_ids("q", "p", {"one"});
+    EXPECT_EQ(Api(two.port()).pop("q").status, 204);
+    EXPECT_THAT(Api(one.port()).pop("q").ids(), ElementsAre("one"));
+}
+
+TEST_F(QueendTest, TwoBrokersShareOneDatabaseByUrl) {
+    BrokerProcess owner(options());
+    const auto url = "host=" + directory_.path() + "/data/run user=queen dbname=queen";
+    BrokerProcess guest({.config = "database: {url: \"" + url + "\"}\n",
+                         .data_directory = directory_.path() + "/guest"});
+    Api(owner.port()).push_ids("q", "p", {"t"});
+    EXPECT_THAT(Api(guest.port()).pop("q").ids(), ElementsAre("t"));
+}
+
+/// One line that names what is wrong, and no success.
+void expect_refusal(const BrokerExit& exit, const std::string& text) {
+    EXPECT_NE(exit.status, 0);
+    EXPECT_LT(exit.status, 128) << "a clean exit, not a signal: " << exit.output;
+    EXPECT_THAT(exit.output, HasSubstr(text));
+}
+
+TEST_F(QueendTest, ADirectoryInUseIsRefused) {
+    const BrokerProcess owner(options());
+    expect_refusal(BrokerProcess::run_to_end(options()), "in use");
+}
+
+TEST_F(QueendTest, APortInUseIsRefused) {
+    const BrokerProcess owner(options());
+    auto second = options();
+    second.data_directory += "-second";
+    second.port = owner.port();
+    expect_refusal(BrokerProcess::run_to_end(second),
+                   "port " + std::to_string(owner.port()) + " on 127.0.0.1 is in use");
+}
+
+TEST_F(QueendTest, ADataDirectoryThatIsAFileIsRefused) {
+    std::ofstream(directory_.path() + "/data") << "not a directory";
+    expect_refusal(BrokerProcess::run_to_end(options()), "/data");
+}
+
+TEST_F(QueendTest, ADatabaseThatIsNotThereIsRefused) {
+    expect_refusal(
+        BrokerProcess::run_to_end(options("database: {url: \"host=/nowhere user=q dbname=q\"}\n")),
+        "/nowhere");
+}
+
+TEST_F(QueendTest, EverySettingsFaultIsToldAtOnceWithItsPlace) {
+    const auto exit = BrokerProcess::run_to_end(
+        options("listn: 1\npop: {default_timeout: 30}\nlog: {level: x}\n"));
+    EXPECT_EQ(exit.status, 2);
+    EXPECT_THAT(exit.output, AllOf(HasSubstr(":1:1:"), HasSubstr(":2:"), HasSubstr(":3:")));
+}
+
+// K38: a plugin that does not fit is refused in one sentence.
+TEST_F(QueendTest, APluginThatDoesNotFitIsRefused) {
+    const auto path = directory_.path() + "/odd.so";
+    std::ofstream(path) << "text";
+    expect_refusal(BrokerProcess::run_to_end(options("plugins: [{name: odd, path: " + path +
+                                                     "}]\ncandidates: {default: odd}\n")),
+                   "odd.so");
+}
+
+TEST_F(QueendTest, APluginOptionOutOfRangeIsToldWithItsPlace) {
+    const auto exit = BrokerProcess::run_to_end(
+        options("plugins:\n  - name: sqlscan\n    path: sqlscan.so\n    options: {hints: 0}\n"));
+    EXPECT_NE(exit.status, 0);
+    EXPECT_THAT(exit.output, AllOf(HasSubstr(":4:"), HasSubstr("hints")));
+}
+
+} // namespace
+} // namespace queen::test

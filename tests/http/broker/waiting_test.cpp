@@ -1,0 +1,93 @@
+// Clients that wait, go away or read slowly, against the real broker.
+#include "http/broker/broker_fixture.hpp"
+
+#include <thread>
+
+namespace queen::test {
+namespace {
+
+using testing::ElementsAre;
+
+class WaitingClientTest : public BrokerTest {
+protected:
+    Api api{port()};
+
+    std::unique_ptr<HttpClient> park(const std::string& query) {
+        auto client = std::make_unique<HttpClient>(port());
+        client->start("GET", Api::pop_target(queue(), query));
+        return client;
+    }
+};
+
+// K28: a batch must not be leased to a socket that is gone, ahead of a live waiter.
+TEST_F(WaitingClientTest, K28_AClientThatWentIsPassedOver) {
+    for (int round = 0; round < 20; ++round) {
+        auto first = park("wait=true&timeout=50000&consumerGroup=g");
+        EXPECT_FALSE(first->readable(std::chrono::milliseconds(30)));
+        auto second = park("wait=true&timeout=50000&consumerGroup=g");
+        EXPECT_FALSE(second->readable(std::chrono::milliseconds(30)));
+        if (round % 2 == 0) {
+            first->close();
+        } else {
+            first->reset();
+        }
+        const auto id = "t" + std::to_string(round);
+        api.push_ids(queue(), "p", {id});
+        const auto popped = Api::read_pop(second->read());
+        ASSERT_THAT(popped.ids(), ElementsAre(id));
+        EXPECT_EQ(popped.messages[0].attempt, 1);
+        ASSERT_EQ(api.ack(popped.messages[0], "completed", "g"), "true");
+    }
+}
+
+// K29: no sooner than asked, and what is not a wait returns at once.
+TEST_F(WaitingClientTest, K29_AnEmptyWaitEndsWithItsTimeout) {
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_EQ(api.pop(queue(), "wait=true&timeout=300").status, 204);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(300));
+    EXPECT_EQ(api.pop(queue(), "wait=true&timeout=0").status, 204);
+    EXPECT_EQ(api.pop(queue(), "wait=true&timeout=-1").status, 204);
+}
+
+// K26: answers stay in step with requests on one connection, whatever their kind.
+TEST_F(WaitingClientTest, K26_PipelinedAnswersStayInStep) {
+    HttpClient client(port());
+    const auto q = queue();
+    const std::string push_body = R"({"items":[{"queue":")" + q + R"(","payload":1}]})";
+    for (int round = 0; round < 50; ++round) {
+        client.start("GET", Api::pop_target(q, "autoAck=true"));
+        client.start("POST", "/api/v1/push", push_body);
+        client.start("GET", Api::pop_target(q, "autoAck=true"));
+        client.start("HEAD", "/health");
+        client.start("GET", Api::pop_target(q, "autoAck=true&wait=true&timeout=5"));
+        client.start("GET", "/status");
+        EXPECT_EQ(client.read().status, 204);
+        EXPECT_EQ(client.read().status, 201);
+        EXPECT_EQ(client.read().status, 200);
+        EXPECT_EQ(client.read(true).status, 200);
+        EXPECT_EQ(client.read().status, 204);
+        EXPECT_EQ(client.read().status, 200);
+    }
+}
+
+// K22: too large is an answer the client can read, and the next one is served.
+TEST_F(WaitingClientTest, K22_ATooLargeBodyIsRefusedReadably) {
+    HttpClient client(port());
+    client.start("POST", "/api/v1/push", std::string(9u << 20, ' '));
+    EXPECT_EQ(client.read().status, 413);
+    EXPECT_EQ(Api(port()).http.get("/health").status, 200);
+    const std::string large = "\"" + std::string(7u << 20, 'x') + "\"";
+    EXPECT_THAT(column(api.push(queue(), {{"p", "t", large}}), "status"), ElementsAre("queued"));
+    EXPECT_EQ(api.pop(queue()).messages.at(0).data.size(), large.size());
+}
+
+TEST_F(WaitingClientTest, AConnectionServesOnWhileAnotherIsParked) {
+    auto parked = park("wait=true&timeout=50000");
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_EQ(api.http.get("/health").status, 200);
+    }
+    EXPECT_FALSE(parked->readable(std::chrono::milliseconds(0)));
+}
+
+} // namespace
+} // namespace queen::test

@@ -1,0 +1,142 @@
+// Pushes against each other.
+#include "base/text.hpp"
+#include "sql/sql_fixture.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace queen::test {
+namespace {
+
+class PushRace : public SqlTest {
+protected:
+    std::int64_t deadlocks() {
+        sql.script("select pg_stat_force_next_flush()");
+        return sql.integer("select deadlocks from pg_stat_database where datname = "
+                           "current_database()");
+    }
+    /// Ids m0, m1 ... spread over partitions p0, p1 ..., one segment a partition, in either order.
+    void send(SqlSession& session, const std::string& queue, int partitions, int ids,
+              bool descending) {
+        std::vector<std::string> queues, names, hashes, blobs;
+        std::vector<std::int64_t> counts, verified;
+        for (int n = 0; n < partitions; ++n) {
+            const int p = descending ? partitions - 1 - n : n;
+            std::string bytes = "\\x";
+            int count = 0;
+            for (int i = p; i < ids; i += partitions) {
+                bytes += hash_hex("m" + std::to_string(i));
+                ++count;
+            }
+            queues.push_back(queue);
+            names.push_back("p" + std::to_string(p));
+            hashes.push_back(bytes);
+            blobs.push_back("\\x00");
+            counts.push_back(count);
+            verified.push_back(-1);
+        }
+        session.send("select string_agg(r ->> 'status', ' ') from jsonb_array_elements("
+                     "queen.log_push_multi_v1($1, $2, $3, $4, $5, $6)) r",
+                     {queues, names, counts, hashes, verified, blobs});
+    }
+};
+
+// K09: the same ids in both orders, into partitions that do not exist.
+TEST_F(PushRace, OverlappingFirstPushesInBothOrdersStoreEachIdOnce) {
+    run_clock();
+    constexpr int kClients = 16;
+    constexpr int kPartitions = 50;
+    std::vector<SqlSession> clients;
+    for (int i = 0; i < kClients; ++i) {
+        clients.push_back(connect());
+    }
+    for (int round = 0; round < 8; ++round) {
+        const std::string queue = "q" + std::to_string(round);
+        for (int i = 0; i < kClients; ++i) {
+            send(clients[static_cast<std::size_t>(i)], queue, kPartitions, 500, i % 2 == 1);
+        }
+        std::ptrdiff_t queued = 0;
+        for (SqlSession& client : clients) {
+            const std::string statuses = client.finish().get(0, 0); // throws on a deadlock
+            queued += std::ranges::count(statuses, 'q');
+        }
+        EXPECT_EQ(queued, kPartitions);
+        EXPECT_EQ(sql.one("select count(*) || ' ' || sum(last_offset + 1) from "
+                          "queen.log_partitions p join queen.queues q on q.id = p.queue_id where "
+                          "q.name = $1",
+                          {queue}),
+                  "50 500");
+    }
+    EXPECT_EQ(sql.integer("select count(*) from queen.queues"), 8);
+    EXPECT_EQ(deadlocks(), 0);
+}
+
+// The one ordered pass over the partition rows.
+TEST_F(PushRace, OppositeOrdersOverExistingPartitionsDoNotDeadlock) {
+    run_clock();
+    configure("q", R"({"dedupWindowSeconds": 0})");
+    std::vector<SqlSession> clients;
+    for (int i = 0; i < 8; ++i) {
+        clients.push_back(connect());
+    }
+    for (int round = 0; round < 40; ++round) {
+        for (std::size_t i = 0; i < clients.size(); ++i) {
+            send(clients[i], "q", 20, 20, i % 2 == 1);
+        }
+        for (SqlSession& client : clients) {
+            ASSERT_NO_THROW(client.finish());
+        }
+    }
+    EXPECT_EQ(sql.one("select min(last_offset) || ' ' || max(last_offset) from "
+                      "queen.log_partitions"),
+              "319 319");
+    EXPECT_EQ(sql.integer("select count(*) from queen.log_segments a join queen.log_segments b on "
+                          "a.partition_id = b.partition_id and a.base_offset < b.base_offset and "
+                          "a.created_at > b.created_at"),
+              0);
+    EXPECT_EQ(deadlocks(), 0);
+}
+
+// F-9
+TEST_F(PushRace, NoInsertIsTriedForAQueueOrPartitionThatExists) {
+    push("q", "p", {"a"});
+    sql.script("create function no() returns trigger language plpgsql as $$ begin raise exception "
+               "'insert'; end $$; create trigger no before insert on queen.queues for each "
+               "statement execute function no(); create trigger no before insert on "
+               "queen.log_partitions for each statement execute function no()");
+    EXPECT_EQ(push("q", "p", {"b"}), "queued 1");
+    EXPECT_THROW(push("q", "new", {"b"}), SqlError);
+}
+
+TEST_F(PushRace, TwoPushesOfOneIdStoreItOnce) {
+    push("q", "p", {"a"});
+    SqlSession first = connect();
+    SqlSession second = connect();
+    first.script("begin");
+    first.query("select queen.log_push_one_v1('q', 'p', 1, $1, 0, 'x')", {hash("b")});
+    // The second vouches for what it could see, which is not the first's push.
+    second.send("select queen.log_push_one_v1('q', 'p', 1, $1, 0, 'x') ->> 'status'", {hash("b")});
+    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
+                 "'Lock')",
+                 {second.pid()});
+    first.script("commit");
+    EXPECT_EQ(second.finish().get(0, 0), "duplicate");
+}
+
+TEST_F(PushRace, ARolledBackPushLeavesNoGap) {
+    push("q", "p", {"a"});
+    SqlSession first = connect();
+    SqlSession second = connect();
+    first.script("begin");
+    first.query("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x')", {hash("b")});
+    second.send("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x') ->> 'baseOffset'",
+                {hash("b")});
+    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
+                 "'Lock')",
+                 {second.pid()});
+    first.script("rollback");
+    EXPECT_EQ(second.finish().get(0, 0), "1");
+}
+
+} // namespace
+} // namespace queen::test
