@@ -1,8 +1,8 @@
 // http/router.hpp - from a whole request to the handler that answers it.
 //
 // handle() runs on the network thread: it decodes the path, finds the route in one table and posts
-// the rest. Whatever parses a body, calls a plugin or asks the store runs on a worker (POP-10,
-// design of the front). A handler answers now or later; a pop that waits holds only its Call.
+// the rest. Whatever parses a body, calls a plugin or asks the store runs on a worker (RT-2,
+// POP-10). A handler answers now or later; a pop that waits holds only its Call.
 #pragma once
 #include "http/call.hpp"
 #include "http/route_table.hpp"
