@@ -8,17 +8,21 @@ function(queen_library name)
   target_link_libraries(queen_${name} PUBLIC ${ARG_DEPENDS} PRIVATE queen_warnings ${ARG_PRIVATE_DEPENDS})
 endfunction()
 
-# queen_test(<name> LABELS ... SOURCES ... DEPENDS ... [WHOLE] [TIMEOUT s] [ENVIRONMENT ...])
+# queen_test(<name> LABELS ... SOURCES ... DEPENDS ... [WHOLE] [PATHS] [TIMEOUT s] [ENVIRONMENT ...])
 # A GoogleTest program. Each test is a ctest entry of its own, unless WHOLE: then the program is one
-# entry, for suites that share a costly server.
+# entry, for suites that share a costly server. PATHS defines QUEEN_SOURCE_DIR, QUEEN_BIN_DIR,
+# QUEEN_PLUGIN_DIR and QUEEN_TEST_FIXTURE_DIR; the objects then differ between checkouts, which the
+# compiler cache sees as different files.
 function(queen_test name)
-  cmake_parse_arguments(ARG "WHOLE" "TIMEOUT" "LABELS;SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE;PATHS" "TIMEOUT" "LABELS;SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE queen_warnings ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  target_compile_definitions(${name} PRIVATE
-    QUEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUEEN_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
-    QUEEN_PLUGIN_DIR="${QUEEN_PLUGIN_OUTPUT_DIRECTORY}" QUEEN_TEST_FIXTURE_DIR="${CMAKE_BINARY_DIR}/fixtures")
+  if(ARG_PATHS)
+    target_compile_definitions(${name} PRIVATE
+      QUEEN_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUEEN_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}"
+      QUEEN_PLUGIN_DIR="${QUEEN_PLUGIN_OUTPUT_DIRECTORY}" QUEEN_TEST_FIXTURE_DIR="${CMAKE_BINARY_DIR}/fixtures")
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   # tests_<label> builds the programs of a label and no more: ./test takes them from here.
   foreach(label IN LISTS ARG_LABELS)
