@@ -20,6 +20,7 @@ function(queen_broken_copy name)
   add_executable(${name} $<TARGET_OBJECTS:${ARG_TEST_OBJECTS}> "${copy}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests/broken")
+  queen_label_program(${name} ${ARG_LABELS})
   add_test(NAME broken_copy.${name} COMMAND ${name})
   set_tests_properties(broken_copy.${name} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT 120 PASS_REGULAR_EXPRESSION "Falsifiable after")

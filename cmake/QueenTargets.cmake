@@ -8,6 +8,16 @@ function(queen_library name)
   target_link_libraries(queen_${name} PUBLIC ${ARG_DEPENDS} PRIVATE queen_warnings ${ARG_PRIVATE_DEPENDS})
 endfunction()
 
+# tests_<label> builds the programs of a label and no more: ./test takes them from here.
+function(queen_label_program name)
+  foreach(label IN LISTS ARGN)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${name})
+  endforeach()
+endfunction()
+
 # queen_test(<name> LABELS ... SOURCES ... DEPENDS ... [WHOLE] [PATHS] [TIMEOUT s] [ENVIRONMENT ...])
 # A GoogleTest program. Each test is a ctest entry of its own, unless WHOLE: then the program is one
 # entry, for suites that share a costly server. PATHS defines QUEEN_SOURCE_DIR, QUEEN_BIN_DIR,
@@ -24,13 +34,7 @@ function(queen_test name)
       QUEEN_PLUGIN_DIR="${QUEEN_PLUGIN_OUTPUT_DIRECTORY}" QUEEN_TEST_FIXTURE_DIR="${CMAKE_BINARY_DIR}/fixtures")
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
-  # tests_<label> builds the programs of a label and no more: ./test takes them from here.
-  foreach(label IN LISTS ARG_LABELS)
-    if(NOT TARGET tests_${label})
-      add_custom_target(tests_${label})
-    endif()
-    add_dependencies(tests_${label} ${name})
-  endforeach()
+  queen_label_program(${name} ${ARG_LABELS})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
