@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -32,7 +33,8 @@ constexpr std::uintmax_t kHardlyAnySpace = 1U << 20U; // a cluster needs some 16
 constexpr auto kPoll = 20ms;                          // a start takes 0.4 s
 constexpr auto kPredecessorTime = 30s;                // guess: a backend in a long system call
 constexpr auto kLeftoverTime = 10s;
-constexpr auto kSilence = 10s; // a live server whose socket is gone
+constexpr auto kSilence = 10s;    // a live server whose socket is gone
+constexpr auto kProvenTime = 60s; // guess: one that ran this long is not in a loop of crashes
 constexpr auto kFastTime = 60s;
 constexpr auto kImmediateTime = 10s;
 
@@ -535,24 +537,29 @@ void EmbeddedPostgres::revive() {
     }
     logger().error(why + "; starting it again");
     set_away(std::move(why));
-    auto delay = 1'000ms;
+    if (clock_.now() - up_since_ >= kProvenTime) {
+        revive_delay_ = 0ms;
+    }
     while (true) {
+        if (revive_delay_ > 0ms && pause(revive_delay_)) {
+            return;
+        }
+        // Kept over a success too: a server that dies as soon as it runs is not tried in a tight
+        // loop.
+        revive_delay_ = std::clamp<std::chrono::milliseconds>(revive_delay_ * 2, 1s, 30s);
         const auto launched = launch();
         if (launched) {
             return;
         }
         logger().error(launched.error().message);
         set_away(launched.error().message);
-        if (pause(delay)) {
-            return;
-        }
-        delay = std::min<std::chrono::milliseconds>(delay * 2, 30s);
     }
 }
 
 void EmbeddedPostgres::set_running(Process process) {
     const std::lock_guard lock(mutex_);
     process_.emplace(std::move(process));
+    up_since_ = clock_.now();
     last_error_.clear();
     changed_.notify_all();
 }

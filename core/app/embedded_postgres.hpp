@@ -4,14 +4,14 @@
 //   <data>/postgres/       the cluster; queen.conf in it is ours and rewritten at each start
 //   <data>/postgres.log    what the server said; cut at 32 MiB (one older copy, .1)
 //   <data>/postgres.init-* a cluster being made; renamed when whole, removed when found at start
-//   <data>/run/            the unix socket, or a private folder elsewhere when that path is too
-//   long
+//   <data>/run/            the unix socket; of a long path, a private folder elsewhere
 //
 // States: start() finds either nothing (makes a cluster), a stopped cluster (starts it), a running
 // one (adopts it: the broker was killed), or one whose postmaster was killed (waits until the last
 // process has let go, then starts: PostgreSQL recovers by itself). From then on a thread of ours
-// waits on the postmaster's pidfd; when it ends unasked, the thread starts it again, after 1 s
-// doubling to 30 s while that fails. stop() ends thread and server.
+// waits on the postmaster's pidfd; when it ends unasked, the thread starts it again: at once, and
+// after 1 s doubling to 30 s while that fails or the server has not run for a minute. stop() ends
+// thread and server.
 //
 // A postmaster.pid is never removed while any process may work on the cluster: two postmasters on
 // one cluster corrupt it, and PostgreSQL's own check relies on that file.
@@ -132,7 +132,9 @@ private:
     std::string last_error_;
 
     std::thread supervisor_;
-    UniqueFd wake_; ///< eventfd: readable once supervision shall end
+    SteadyTime up_since_{};                     ///< supervisor's once it runs
+    std::chrono::milliseconds revive_delay_{0}; ///< supervisor's; before the next start
+    UniqueFd wake_;                             ///< eventfd: readable once supervision shall end
 };
 
 } // namespace queen::app
