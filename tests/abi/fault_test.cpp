@@ -157,6 +157,8 @@ TEST_F(PluginFault, ASelectionKeepsItsInstanceAlive) {
     NameList names(16);
     Selection made = take(*source, names);
     ASSERT_TRUE(host().unload("good"));
+    EXPECT_TRUE(host().status().empty());
+    EXPECT_EQ(host().source("good"), nullptr);
     EXPECT_FALSE(host().unload("good"));
     source.reset();
     EXPECT_EQ(logged("destroyed"), 0u);
@@ -165,6 +167,35 @@ TEST_F(PluginFault, ASelectionKeepsItsInstanceAlive) {
     newer->settle(kScope, std::move(made.cookie), {});
     EXPECT_EQ(logged("destroyed"), 1u);
     EXPECT_EQ(figures(*newer)["settled"], 0.0);
+}
+
+TEST_F(PluginFault, ACookieHasOneOwnerAtAnyTime) {
+    const auto source = load("good_cookies");
+    NameList names(16);
+    Selection made = take(*source, names);
+    EXPECT_TRUE(made.holds_window);
+    EXPECT_EQ(made.window, 5s);
+    EXPECT_EQ(figures(*source)["cookies_out"], 1.0);
+    source->settle({}, std::move(made.cookie), {}); // the scope is the selection's own
+    EXPECT_EQ(figures(*source)["cookies_out"], 0.0);
+    EXPECT_EQ(figures(*source)["cookies_returned"], 1.0);
+    EXPECT_EQ(figures(*source)["scope_was_right"], 1.0);
+
+    NameList failed(16);
+    EXPECT_EQ(take(*source, failed, 9).pick, Pick::scan);
+    EXPECT_EQ(figures(*source)["cookies_out"], 0.0) << "a take that throws keeps its cookie";
+
+    NameList thrown(16);
+    made = take(*source, thrown);
+    const Verdict boom{7, "boom", {}, VerdictKind::empty, false, 0, {}};
+    source->settle(kScope, std::move(made.cookie), {&boom, 1});
+    EXPECT_EQ(figures(*source)["cookies_out"], 0.0) << "a settle that throws has it all the same";
+
+    NameList lost(16);
+    made = take(*source, lost);
+    made.cookie.reset();
+    EXPECT_EQ(figures(*source)["cookies_out"], 0.0);
+    EXPECT_EQ(figures(*source)["cookies_returned"], 3.0);
 }
 
 TEST_F(PluginFault, ThreeSlowCallsInARowPauseThePlugin) {
