@@ -98,7 +98,8 @@ BEGIN
           LIMIT v_cap) s;
     SELECT m.o_parts, m.o_blobs INTO o_parts, o_blobs
     FROM queen._claim_many(v_qids, v_pids, v_names, p_group, p_budget, p_lease_s, p_worker,
-                           p_auto_ack, p_max_partitions, p_mode, p_at, false, p_name_queue) m;
+                           p_auto_ack, p_max_partitions, p_mode, p_at, false, p_name_queue, v_now,
+                           NULL, NULL) m;
     IF cardinality(o_parts) = 0 THEN
         PERFORM queen._note_empty_scan(p_qids, p_group, v_now);
     END IF;
