@@ -55,6 +55,19 @@ std::optional<std::int64_t> version_of(std::string_view comment) {
 
 } // namespace
 
+Result<void> fit_server(int version, bool standby) {
+    if (version < kOldestServer) {
+        return fail(Errc::unsupported, "PostgreSQL " + std::to_string(version / 10'000) +
+                                           " is too old: Queen broker needs PostgreSQL " +
+                                           std::to_string(kOldestServer / 10'000) + " or newer");
+    }
+    if (standby) {
+        return fail(Errc::unavailable, "the database server is a read-only standby: connect to the "
+                                       "primary, or add target_session_attrs=read-write");
+    }
+    return {};
+}
+
 Installer::Installer(std::string conninfo, InstallOptions options)
     : conninfo_(std::move(conninfo)), options_(options), session_(conninfo_, StatementLimits{}),
       random_(std::random_device{}()) {}
@@ -65,7 +78,7 @@ Result<InstallReport> Installer::run() {
     if (auto connected = session_.connect(); !connected) {
         return fail(std::move(connected.error()));
     }
-    if (auto fit = check_server(); !fit) {
+    if (auto fit = fit_server(session_.server_version(), session_.in_recovery()); !fit) {
         return fail(std::move(fit.error()));
     }
     if (options_.apply) {
@@ -107,20 +120,6 @@ Result<InstallReport> Installer::run() {
                          " statements=" + std::to_string(report_.statements) +
                          " retries=" + std::to_string(report_.retries));
     return report_;
-}
-
-Result<void> Installer::check_server() {
-    if (session_.server_version() < kOldestServer) {
-        return fail(Errc::unsupported, "PostgreSQL " +
-                                           std::to_string(session_.server_version() / 10'000) +
-                                           " is too old: Queen broker needs PostgreSQL " +
-                                           std::to_string(kOldestServer / 10'000) + " or newer");
-    }
-    if (session_.in_recovery()) {
-        return fail(Errc::unavailable, "the database server is a read-only standby: connect to the "
-                                       "primary, or add target_session_attrs=read-write");
-    }
-    return {};
 }
 
 Result<void> Installer::lock() {

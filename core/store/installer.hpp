@@ -49,6 +49,11 @@ struct InstallReport {
     int retries = 0;
 };
 
+/// Whether the broker can live on such a server at all.
+/// @errors unsupported, unavailable
+/// @source DM-1
+Result<void> fit_server(int version, bool standby);
+
 /// @thread main, but for interrupt()
 class Installer {
 public:
@@ -69,7 +74,6 @@ private:
         std::optional<std::int64_t> version; ///< nullopt: no mark of ours
     };
 
-    Result<void> check_server();
     Result<void> lock();
     std::string lock_holder();
     Result<Found> look();

@@ -51,6 +51,20 @@ private:
     std::vector<SqlFile> files_;
 };
 
+TEST(Install, AServerThatDoesNotFitIsRefusedInOneSentence) {
+    EXPECT_TRUE(fit_server(150'000, false));
+    EXPECT_TRUE(fit_server(180'001, false));
+    const auto old = fit_server(140'013, false);
+    ASSERT_FALSE(old);
+    EXPECT_EQ(old.error().code, Errc::unsupported);
+    EXPECT_EQ(old.error().message,
+              "PostgreSQL 14 is too old: Queen broker needs PostgreSQL 15 or newer");
+    const auto standby = fit_server(150'020, true);
+    ASSERT_FALSE(standby);
+    EXPECT_EQ(standby.error().code, Errc::unavailable);
+    EXPECT_THAT(standby.error().message, HasSubstr("standby"));
+}
+
 TEST_F(InstallerTest, InstallsIntoAnEmptyDatabaseAndAgainWithoutChange) {
     const auto first = install();
     ASSERT_TRUE(first) << first.error().message;
