@@ -166,6 +166,15 @@ TEST_F(FullDiskTest, ADiskThatIsFullAtALaterStartIsSaid) {
     expect_line(said, {data(), "No space left on device"});
 }
 
+TEST_F(FullDiskTest, AFullDiskIsSaidEvenWhenTheServerCannot) {
+    stub("15", "echo 'child process was terminated by signal 7: Bus error'\nexit 1");
+    const std::string said = with_disk(1, [this] { return refusal(stubbed()); });
+    if (said.empty()) {
+        GTEST_SKIP() << "this user may not mount a small file system";
+    }
+    expect_line(said, {data(), "No space left on device", "initdb ended with status 1"});
+}
+
 TEST_F(FullDiskTest, WhatInitdbSaysOfTheDiskReachesTheOperator) {
     stub("15", "echo 'FATAL:  could not write to file \"pg_wal/x\": No space left on device'\n"
                "echo 'child process exited with exit code 1'\n"
