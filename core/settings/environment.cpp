@@ -84,14 +84,15 @@ void check_other_variables(const Environment& env, Problems& problems,
                            ", which this version does not offer; it starts only with the variable "
                            "unset, so that nobody relies on what is not there");
     }
-    for (const auto& [name, text] : env) {
+    for (const auto& entry : env) {
+        const std::string& name = entry.first; // a lambda of clang 14 captures no binding
         const bool dangerous =
             std::any_of(kDangerous.begin(), kDangerous.end(),
                         [&](const Dangerous& variable) { return variable.name == name; });
         const bool unsupported =
             std::any_of(kUnsupported.begin(), kUnsupported.end(),
                         [&](std::string_view beginning) { return name.starts_with(beginning); });
-        if (!text.empty() && unsupported && !dangerous) {
+        if (!entry.second.empty() && unsupported && !dangerous) {
             warnings.push_back("environment " + name +
                                ": is not supported by this version and has no effect");
         }

@@ -46,6 +46,13 @@ std::string found_in(const std::vector<std::string>& folders, const std::string&
     return path;
 }
 
+/// The verdict without the path it begins with: that stands beside it.
+std::string verdict_of(const Inspection& inspection) {
+    const std::string start = inspection.path + " ";
+    return inspection.verdict.starts_with(start) ? inspection.verdict.substr(start.size())
+                                                 : inspection.verdict;
+}
+
 void print_json(std::ostream& out, const Inspection& inspection) {
     std::string text;
     json::Writer writer(text);
@@ -86,7 +93,7 @@ void print_json(std::ostream& out, const Inspection& inspection) {
 
 void print_facts(std::ostream& out, const Inspection& inspection) {
     TextTable facts({{"file"}, {printable(inspection.path)}});
-    facts.add({"verdict", inspection.verdict});
+    facts.add({"verdict", verdict_of(inspection)});
     if (inspection.stamp) {
         facts.add({"id", inspection.stamp->plugin_id});
         facts.add({"version", inspection.stamp->plugin_version});
@@ -158,7 +165,7 @@ Result<Exit> plugin_list(Session& session) {
         all_fit = all_fit && inspection.fits;
         table.add({plugin.name, inspection.stamp ? inspection.stamp->plugin_id : "",
                    inspection.stamp ? inspection.stamp->plugin_version : "",
-                   joined(inspection.kinds), path, inspection.verdict});
+                   joined(inspection.kinds), path, verdict_of(inspection)});
         if (!inspection.fits) {
             continue;
         }
