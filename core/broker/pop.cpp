@@ -251,7 +251,9 @@ private:
             [self = shared_from_this(), held = std::move(held),
              done = std::move(done)](Result<PopResult> result) {
                 if (result) {
-                    self->impl_.seeded.add(self->key_, self->request_.group);
+                    if (result->seeded) { // else somebody is at it: the next look tries again
+                        self->impl_.seeded.add(self->key_, self->request_.group);
+                    }
                     if (held) {
                         held->settle(*result, self->request_.auto_ack, self->impl_.clock.now());
                     }

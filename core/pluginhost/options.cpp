@@ -1,6 +1,6 @@
 #include "pluginhost/options.hpp"
 
-#include "pluginhost/option_text.hpp"
+#include "settings/values.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -14,8 +14,9 @@ constexpr std::int64_t kUnbounded = std::numeric_limits<std::int64_t>::max();
 enum class Written { yaml, environment };
 
 std::string bound_text(const OptionSpec& option, std::int64_t bound) {
-    return option.type == QUEEN_OPTION_DURATION ? format_duration(std::chrono::nanoseconds(bound))
-                                                : std::to_string(bound);
+    return option.type == QUEEN_OPTION_DURATION
+               ? settings::format_duration(std::chrono::nanoseconds(bound))
+               : std::to_string(bound);
 }
 
 /// One text as a typed value, or what is wrong with it and what is allowed.
@@ -33,7 +34,8 @@ Result<OptionValue> read_value(const OptionSpec& option, const std::string& text
         }
         return value;
     case QUEEN_OPTION_BOOL: {
-        const auto read = parse_boolean(text, written == Written::environment);
+        const auto read = written == Written::environment ? settings::parse_env_boolean(text)
+                                                          : settings::parse_yaml_boolean(text);
         if (!read) {
             return wrong(read.error().message);
         }
@@ -41,7 +43,7 @@ Result<OptionValue> read_value(const OptionSpec& option, const std::string& text
         return value;
     }
     case QUEEN_OPTION_INT: {
-        const auto read = parse_whole(text);
+        const auto read = settings::parse_whole(text);
         if (!read) {
             return wrong(read.error().message);
         }
@@ -49,7 +51,7 @@ Result<OptionValue> read_value(const OptionSpec& option, const std::string& text
         break;
     }
     case QUEEN_OPTION_DURATION: {
-        const auto read = parse_duration(text);
+        const auto read = settings::parse_duration(text);
         if (!read) {
             return wrong(read.error().message);
         }
@@ -58,10 +60,10 @@ Result<OptionValue> read_value(const OptionSpec& option, const std::string& text
     }
     }
     if (value.number < option.min) {
-        return wrong(shown(text) + " is too small");
+        return wrong(settings::shown(text) + " is too small");
     }
     if (value.number > option.max) {
-        return wrong(shown(text) + " is too large");
+        return wrong(settings::shown(text) + " is too large");
     }
     return value;
 }

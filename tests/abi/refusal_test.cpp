@@ -259,7 +259,7 @@ TEST_F(Refusal, ATableWithoutSettle) {
 
 TEST_F(Refusal, AnOptionTableThatRefusesItsOwnDefault) {
     EXPECT_EQ(refusal_of("bad_options"),
-              "has a broken option table: row 1 (depth) refuses its own default: '99' is too "
+              "has a broken option table: row 1 (depth) refuses its own default: \"99\" is too "
               "large, allowed is 1 to 10 levels");
 }
 

@@ -235,6 +235,23 @@ TEST_F(PopTest, AGroupWhoseMarkerIsGoneMakesFirstContactAgain) {
     EXPECT_EQ(scans, 1);
 }
 
+// A pop that races the seeder of its group comes back empty; first contact is still to be made.
+TEST_F(PopTest, AFirstContactThatLostTheRaceIsMadeAgain) {
+    int scans = 0;
+    store_.on_pop_wildcard = [&](const PopArgs&, const auto& done) {
+        PopResult result;
+        result.seeded = ++scans > 1;
+        done(result);
+    };
+    auto wanted = request();
+    wanted.group = "late";
+    start(wanted);
+    start(wanted);
+    EXPECT_EQ(scans, 2);
+    start(wanted);
+    EXPECT_EQ(scans, 2) << "the source is asked from now on";
+}
+
 TEST_F(PopTest, APushWakesAParkedPopOfTheQueueItsPartitionAndItsLabels) {
     store_.on_pop_specific = [](const auto&, const auto&, const auto& done) { done(PopResult{}); };
     store_.on_pop_discover = [](const auto&, const auto&, const auto&, const auto& done) {

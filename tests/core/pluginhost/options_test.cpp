@@ -91,12 +91,13 @@ TEST(Options, AListOrMapIsNoValue) {
 }
 
 TEST(Options, OutOfRangeNamesTheRange) {
-    EXPECT_EQ(problems({{"shards", "0"}, {"reseed", "9ms"}}),
-              (settings::Problems{
-                  "queen.yaml:7:14: plugin 'hotlist': shards: '0' is too small, allowed is 1 to 64 "
-                  "shards",
-                  "queen.yaml:8:14: plugin 'hotlist': reseed: '9ms' is too small, allowed is 10ms "
-                  "or more"}));
+    EXPECT_EQ(
+        problems({{"shards", "0"}, {"reseed", "9ms"}}),
+        (settings::Problems{
+            "queen.yaml:7:14: plugin 'hotlist': shards: \"0\" is too small, allowed is 1 to 64 "
+            "shards",
+            "queen.yaml:8:14: plugin 'hotlist': reseed: \"9ms\" is too small, allowed is 10ms "
+            "or more"}));
     EXPECT_EQ(problems({{"shards", "1"}, {"reseed", "10ms"}}), settings::Problems{});
     EXPECT_EQ(problems({{"shards", "64"}}), settings::Problems{});
 }
@@ -105,16 +106,17 @@ TEST(Options, TheWrongTypeNamesTheRightOne) {
     EXPECT_EQ(
         problems({{"shards", "many"}, {"eager", "yes"}}),
         (settings::Problems{
-            "queen.yaml:7:14: plugin 'hotlist': shards: 'many' is not a whole number, allowed "
+            "queen.yaml:7:14: plugin 'hotlist': shards: \"many\" is not a whole number, allowed "
             "is 1 to 64 shards",
-            "queen.yaml:8:14: plugin 'hotlist': eager: 'yes' is not a boolean, allowed is "
+            "queen.yaml:8:14: plugin 'hotlist': eager: \"yes\" is not a boolean, allowed is "
             "true or false"}));
 }
 
 TEST(Options, AProblemOfTheEnvironmentNamesTheVariable) {
-    EXPECT_EQ(problems({}, {{"QUEEN_SHARDS", "65"}}),
-              (settings::Problems{"environment QUEEN_SHARDS: plugin 'hotlist': shards: '65' is too "
-                                  "large, allowed is 1 to 64 shards"}));
+    EXPECT_EQ(
+        problems({}, {{"QUEEN_SHARDS", "65"}}),
+        (settings::Problems{"environment QUEEN_SHARDS: plugin 'hotlist': shards: \"65\" is too "
+                            "large, allowed is 1 to 64 shards"}));
 }
 
 TEST(Options, AWrittenValueIsCheckedThoughTheEnvironmentOverridesIt) {
@@ -166,8 +168,8 @@ TEST(OptionTable, BrokenTablesAreNamed) {
     EXPECT_EQ(broken({"eager", QUEEN_OPTION_BOOL, 0, "", "true", 0, 0, "", nullptr, nullptr}),
               "has a broken option table: row 5 repeats the name eager");
     EXPECT_EQ(broken({"new", QUEEN_OPTION_DURATION, 0, "", "5", 0, 9, "", nullptr, nullptr}),
-              "has a broken option table: row 5 (new) refuses its own default: '5' has no unit; "
-              "write a whole number with its unit, as 250ms, 30s or 5m, allowed is 0s to 9ns");
+              "has a broken option table: row 5 (new) refuses its own default: \"5\" has no unit; "
+              "write a whole number with its unit, as 250ms, 30s, 5m or 1h, allowed is 0s to 9ns");
     EXPECT_EQ(read_option_table(nullptr, 3).error().message,
               "has a broken option table: it says it has 3 rows, and has none");
     EXPECT_EQ(read_option_table(nullptr, 5'000'000).error().message,
