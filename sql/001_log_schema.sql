@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS queen.queues (
     task                            varchar(255),
     priority                        integer NOT NULL DEFAULT 0,
     lease_time                      integer NOT NULL DEFAULT 60,       -- s
-    retry_limit                     integer NOT NULL DEFAULT 3,        -- failed acks a head survives
+    retry_limit                     integer NOT NULL DEFAULT 3,        -- failed acks of a head
     retry_delay                     integer,                           -- ms; null reads as 1000
     ttl                             integer,                           -- s; null reads as 3600
     dead_letter_queue               boolean NOT NULL DEFAULT true,
@@ -219,18 +219,18 @@ BEGIN
 END $$;
 
 -- @
--- Each push updates this row once. fillfactor leaves room on the page for its next version: of 7,000
--- updates by pushes to 50 of 1,000 partitions, 80 % were HOT at 70 and 71 % at 100, the rest moved
--- last_write_at (2026-11-29, PostgreSQL 15, 300 pushes/s, 2 busy cores). Vacuum after 500 dead rows,
--- at full speed, keeps the version chains short (F-20; the number is a guess). Truncation takes an
--- exclusive lock that stops pushes and pops for seconds (F-18).
+-- Each push updates this row once. fillfactor leaves room on the page for its next version: of
+-- 7,000 updates by pushes to 50 of 1,000 partitions, 80 % were HOT at 70 and 71 % at 100, the rest
+-- moved last_write_at (2026-11-29, PostgreSQL 15, 300 pushes/s, 2 busy cores). Vacuum after 500
+-- dead rows, at full speed, keeps the version chains short (F-20; the number is a guess).
+-- Truncation takes an exclusive lock that stops pushes and pops for seconds (F-18).
 SELECT queen._storage('queen.log_partitions', ARRAY[
     'fillfactor=70', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=500',
     'autovacuum_vacuum_cost_delay=0', 'vacuum_truncate=false']);
 
 -- @
--- Two updates a batch, lease and ack, hence half the page free: in the same run all of 6,000 updates
--- were HOT at 50, and 99.3 % at 100.
+-- Two updates a batch, lease and ack, hence half the page free: in the same run all of 6,000
+-- updates were HOT at 50, and 99.3 % at 100.
 SELECT queen._storage('queen.log_consumers', ARRAY[
     'fillfactor=50', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=500',
     'autovacuum_vacuum_cost_delay=0', 'vacuum_truncate=false']);

@@ -149,7 +149,8 @@ BEGIN
 
     v_is := CASE WHEN v_mode = 'merge' AND NOT v_new THEN queen._options_of(v_queue) ELSE '{}' END;
     SELECT jsonb_object_agg(o.option, CASE
-               WHEN o.kind = 'integer' THEN to_jsonb(greatest(o.low, least(o.high, n.value::numeric)))
+               WHEN o.kind = 'integer'
+               THEN to_jsonb(greatest(o.low, least(o.high, n.value::numeric)))
                ELSE n.json END)
     INTO v_opt
     FROM queen._queue_options() o

@@ -5,7 +5,8 @@
 -- expired or lost lease changes nothing (K08). Only the database's clock judges a lease.
 -- Lock order: log_consumers only. Queue settings are read without a lock.
 -- Expected refusals are values: partition not found, consumer not found, invalid or expired lease,
--- no leased batch, position beyond leased batch, partition not owned by tenant. Raises 22023 for arrays of different length.
+-- no leased batch, position beyond leased batch, partition not owned by tenant. Raises 22023 for
+-- arrays of different length.
 
 -- Writes the outcome of an ack to a cursor row that the caller has locked: the cursor, the end of
 -- the lease if p_release, a charge of the retry budget on the head p_charge if that is not null,

@@ -39,9 +39,9 @@ END $$;
 -- start; processing: the part of the backlog under live leases. A group-less cursor that somebody
 -- abandoned beside named groups does not count.
 CREATE OR REPLACE FUNCTION queen._partition_figures(p_qids uuid[])
-RETURNS TABLE (queue_id uuid, pid uuid, name text, created_at timestamptz, last_write_at timestamptz,
-               newest_at timestamptz, log_start bigint, segments bigint, bytes bigint,
-               total bigint, backlog bigint, processing bigint, consumed bigint)
+RETURNS TABLE (queue_id uuid, pid uuid, name text, created_at timestamptz,
+               last_write_at timestamptz, newest_at timestamptz, log_start bigint,
+               segments bigint, bytes bigint, total bigint, backlog bigint, processing bigint, consumed bigint)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v_now timestamptz := queen._clock();

@@ -6,6 +6,7 @@ namespace {
 
 class Install : public SqlTest {
 protected:
+    Install() : SqlTest(Database::own) {}
     /// Everything the catalog says about the schema, as one text.
     std::string catalog() {
         return sql.one(

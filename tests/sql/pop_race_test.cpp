@@ -10,6 +10,7 @@ namespace {
 
 class PopRace : public SqlTest {
 protected:
+    PopRace() : SqlTest(Database::own) {}
     /// A session in which a statement that waits fails instead of hanging the test.
     SqlSession impatient() {
         SqlSession session = connect();

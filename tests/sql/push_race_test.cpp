@@ -10,6 +10,7 @@ namespace {
 
 class PushRace : public SqlTest {
 protected:
+    PushRace() : SqlTest(Database::own) {}
     std::int64_t deadlocks() {
         sql.script("select pg_stat_force_next_flush()");
         return sql.integer("select deadlocks from pg_stat_database where datname = "

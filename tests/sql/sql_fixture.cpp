@@ -14,17 +14,21 @@ TestPostgres& server() {
     return postgres;
 }
 
-/// A copy of a database that has the schema: faster than running the files for each test.
-std::string fresh_database() {
-    static const std::string model = [] {
-        const std::string name = server().create_database();
-        SqlSession session(server().conninfo(name));
-        install_schema(session);
-        return name;
-    }();
-    static int count = 0;
-    const std::string name = "s" + std::to_string(++count);
-    server().execute("postgres", "CREATE DATABASE " + name + " TEMPLATE " + model);
+std::string new_database() {
+    const std::string name = server().create_database();
+    SqlSession session(server().conninfo(name));
+    install_schema(session);
+    return name;
+}
+
+/// Emptied, with every statement of the test before it gone.
+std::string shared_database() {
+    static const std::string name = new_database();
+    SqlSession session(server().conninfo(name));
+    session.wait_for("count(pg_terminate_backend(pid)) = 0 from pg_stat_activity where datname = "
+                     "current_database() and pid <> pg_backend_pid() and backend_type = "
+                     "'client backend'");
+    session.script("truncate queen.queues, queen.log_txns cascade");
     return name;
 }
 
@@ -38,12 +42,14 @@ std::string hash(std::string_view id) {
     return "\\x" + hash_hex(id);
 }
 
-SqlTest::SqlTest() : database(fresh_database()), sql(connect()) {
+SqlTest::SqlTest(Database database)
+    : database_name(database == Database::own ? new_database() : shared_database()),
+      sql(connect()) {
     clock(0);
 }
 
 SqlSession SqlTest::connect() const {
-    return SqlSession(server().conninfo(database));
+    return SqlSession(server().conninfo(database_name));
 }
 
 void SqlTest::clock(double seconds) {

@@ -1,4 +1,4 @@
-// What the SQL tests share: a database of their own with the schema in it and its clock stopped.
+// What the SQL tests share: a database with the schema in it, empty, and its clock stopped.
 #pragma once
 #include "support/sql_session.hpp"
 
@@ -45,7 +45,10 @@ struct WildcardCall {
 
 class SqlTest : public ::testing::Test {
 protected:
-    SqlTest();
+    /// Tests that change the schema, or count what the server counts, take a database of their own;
+    /// the others share one, which is emptied before each.
+    enum class Database { shared, own };
+    explicit SqlTest(Database database = Database::shared);
 
     SqlSession connect() const;
 
@@ -77,7 +80,7 @@ protected:
     /// A member of a JSON text, as text.
     std::string member(const std::string& json, const std::string& name);
 
-    std::string database;
+    std::string database_name;
     SqlSession sql;
 };
 

@@ -148,7 +148,7 @@ int SqlSession::pid() const {
 
 void SqlSession::wait_for(const std::string& condition, const std::vector<SqlArg>& args) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!yes("select (" + condition + ")", args)) {
+    while (!yes("select " + condition, args)) {
         if (std::chrono::steady_clock::now() > end) {
             throw std::runtime_error("still not so after 60 s: " + condition);
         }

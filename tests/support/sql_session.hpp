@@ -79,7 +79,8 @@ public:
     SqlRows finish(); ///< waits for it; throws SqlError when it failed
 
     int pid() const; ///< of the backend
-    /// Asks until the condition, an SQL expression, holds; throws std::runtime_error after 60 s.
+    /// Asks until the condition holds, an expression with or without FROM; throws
+    /// std::runtime_error after 60 s.
     void wait_for(const std::string& condition, const std::vector<SqlArg>& args = {});
 
 private:
