@@ -101,9 +101,12 @@ void Executor::wake_one() {
 }
 
 void Executor::enqueue(std::unique_ptr<Job> job) {
+    std::unique_ptr<Job> refused;
     {
         const std::lock_guard lock(mutex_);
-        if (!closed_) {
+        if (closed_) {
+            refused = std::move(job);
+        } else {
             LaneState& lane = lanes_[index_of(job->lane_)];
             const SteadyTime deadline = job->deadline_;
             const auto place =
@@ -113,9 +116,9 @@ void Executor::enqueue(std::unique_ptr<Job> job) {
             }
         }
     }
-    if (job) { // not taken: the workers have left
-        job->fail(Error{Errc::shutting_down, "the broker stops", {}});
-        finish(*job);
+    if (refused) { // the workers have left
+        refused->fail(Error{Errc::shutting_down, "the broker stops", {}});
+        finish(*refused);
         return;
     }
     wake_one();
