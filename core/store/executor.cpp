@@ -32,6 +32,24 @@ std::size_t lane_cap(std::size_t sessions) {
     return sessions > kLanes - 1 ? sessions - (kLanes - 1) : 1;
 }
 
+/// What the worker on this thread is doing. Set while it runs a task or a continuation.
+struct Current {
+    const Executor* owner = nullptr;
+    bool took_on = false; ///< it will look for work itself when it is through
+};
+thread_local Current current;
+
+class Duty {
+public:
+    explicit Duty(const Executor* owner) : before_(current) { current = {owner, false}; }
+    ~Duty() { current = before_; }
+    Duty(const Duty&) = delete;
+    Duty& operator=(const Duty&) = delete;
+
+private:
+    const Current before_;
+};
+
 } // namespace
 
 Executor::Executor(Options options, const SessionFactory& make, const Clock& clock)
@@ -66,13 +84,29 @@ void Executor::post(std::function<void()> task) {
         }
         tasks_.push_back(std::move(task));
     }
+    wake_one();
+}
+
+/// The usual request is one task that submits one statement and is through. Its own worker then
+/// runs that statement, which saves two switches between threads: 7 us of CPU a round trip against
+/// 16 us (2026-11-29, 2 busy cores, unix socket, "select 1" submitted by the continuation of the
+/// one before). So the first piece of work that a worker hands in wakes nobody; each further one
+/// does.
+void Executor::wake_one() {
+    if (current.owner == this && !current.took_on) {
+        current.took_on = true;
+        return;
+    }
     work_.notify_one();
 }
 
 void Executor::enqueue(std::unique_ptr<Job> job) {
+    std::unique_ptr<Job> refused;
     {
         const std::lock_guard lock(mutex_);
-        if (!closed_) {
+        if (closed_) {
+            refused = std::move(job);
+        } else {
             LaneState& lane = lanes_[index_of(job->lane_)];
             const SteadyTime deadline = job->deadline_;
             const auto place =
@@ -82,12 +116,12 @@ void Executor::enqueue(std::unique_ptr<Job> job) {
             }
         }
     }
-    if (job) { // not taken: the workers have left
-        job->fail(Error{Errc::shutting_down, "the broker stops", {}});
-        finish(*job);
+    if (refused) { // the workers have left
+        refused->fail(Error{Errc::shutting_down, "the broker stops", {}});
+        finish(*refused);
         return;
     }
-    work_.notify_one();
+    wake_one();
 }
 
 std::optional<std::size_t> Executor::entitled() const {
@@ -171,6 +205,7 @@ void Executor::work() {
             auto task = std::move(tasks_.front());
             tasks_.pop_front();
             outside(lock, [&] {
+                const Duty duty(this);
                 try {
                     task();
                 } catch (const std::exception& thrown) {
@@ -269,6 +304,7 @@ void Executor::call(Job& job, Session& session) {
 }
 
 void Executor::finish(Job& job) {
+    const Duty duty(this);
     try {
         job.finish();
     } catch (const std::exception& thrown) {

@@ -188,6 +188,7 @@ private:
     void run_job(Job& job, Slot& slot);
     void call(Job& job, Session& session);
     void finish(Job& job);
+    void wake_one(); ///< of the workers, unless this one will look itself
     void finish_unrun(std::unique_lock<std::mutex>& lock, std::unique_ptr<Job> job, Error error);
     template <class Work>
     void outside(std::unique_lock<std::mutex>& lock, Work&& work);

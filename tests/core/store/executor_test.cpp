@@ -287,6 +287,22 @@ TEST_F(ExecutorTest, TasksGoBeforeStatements) {
     let_go.open();
 }
 
+/// A worker keeps the first piece of work it hands in for itself and wakes another for the second,
+/// so that a long continuation delays no more than one.
+TEST_F(ExecutorTest, WorkHandedInByAWorkerIsSharedFromTheSecondOn) {
+    auto executor = this->executor(1, 1);
+    Gate first_ran, second_ran;
+    std::promise<void> end;
+    executor->post([&] {
+        executor->post([&] { first_ran.open(); });
+        executor->post([&] { second_ran.open(); });
+        first_ran.wait(); // only another worker can open them
+        second_ran.wait();
+        end.set_value();
+    });
+    end.get_future().wait();
+}
+
 TEST_F(ExecutorTest, StopFailsWhatWaitsAndFinishesWhatRuns) {
     auto executor = this->executor(1);
     Blocker blocker(*executor, Lane::push);
