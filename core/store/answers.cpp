@@ -305,7 +305,7 @@ Result<RenewOutcome> read_renew(std::string_view json) {
     if (root["expiresAt"].is(Kind::string)) {
         out.expires_at = read.time(root, "expiresAt");
     }
-    return unless_faulty(read, std::move(out));
+    return unless_faulty(read, out);
 }
 
 } // namespace queen::store

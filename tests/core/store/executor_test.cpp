@@ -112,15 +112,15 @@ TEST_F(ExecutorTest, LanesAreServedInOrderOfPreference) {
 
     Journal journal;
     std::vector<std::future<Result<int>>> queued;
-    for (const auto& [lane, name] :
-         std::vector<std::pair<Lane, std::string>>{{Lane::admin, "admin"},
-                                                   {Lane::pop, "pop"},
-                                                   {Lane::push, "push"},
-                                                   {Lane::ack, "ack"}}) {
-        queued.push_back(ask(*executor, lane, [&journal, name](Session&) -> Result<int> {
-            journal.say(name);
-            return 0;
-        }));
+    for (const auto& entry : std::vector<std::pair<Lane, std::string>>{{Lane::admin, "admin"},
+                                                                       {Lane::pop, "pop"},
+                                                                       {Lane::push, "push"},
+                                                                       {Lane::ack, "ack"}}) {
+        queued.push_back(
+            ask(*executor, entry.first, [&journal, name = entry.second](Session&) -> Result<int> {
+                journal.say(name);
+                return 0;
+            }));
     }
     ack2.let_go.open();
     for (auto& outcome : queued) {

@@ -19,7 +19,6 @@ using queen::test::TestPostgres;
 using testing::HasSubstr;
 
 constexpr Statement kTakeLock{"take_lock", "select pg_advisory_lock($1)"};
-constexpr Statement kReleaseLock{"release_lock", "select pg_advisory_unlock($1)"};
 constexpr Statement kPid{"pid", "select pg_backend_pid()"};
 /// Waits in the server until this backend has ended.
 constexpr Statement kTerminate{"terminate", "select pg_terminate_backend($1, 30000)"};
