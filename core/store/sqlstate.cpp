@@ -12,10 +12,12 @@ struct Entry {
 
 /// The first match counts: single states stand before their classes.
 constexpr std::array kMap{
-    Entry{"57014", Errc::timeout},          // query_canceled: by our own deadline or by an operator
-    Entry{"40001", Errc::transient},        // serialization_failure
-    Entry{"40P01", Errc::transient},        // deadlock_detected
-    Entry{"55P03", Errc::transient},        // lock_not_available
+    Entry{"57014", Errc::timeout},   // query_canceled: by our own deadline or by an operator
+    Entry{"40001", Errc::transient}, // serialization_failure
+    Entry{"40P01", Errc::transient}, // deadlock_detected
+    Entry{"55P03", Errc::transient}, // lock_not_available
+    Entry{"23503",
+          Errc::transient}, // foreign_key_violation: what a row refers to was deleted meanwhile
     Entry{"25006", Errc::transient},        // read_only_sql_transaction: a standby; see below
     Entry{"22P05", Errc::invalid_argument}, // untranslatable_character: \u0000 in jsonb
     Entry{"22021", Errc::invalid_argument}, // character_not_in_repertoire: NUL or bad UTF-8 in text

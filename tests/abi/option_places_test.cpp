@@ -34,16 +34,17 @@ TEST_F(PluginOptions, TheEnvironmentBeatsYamlAndACoreSettingBeatsTheDefault) {
 TEST_F(PluginOptions, AllProblemsAreToldAtOnceWithTheirPlaces) {
     const auto problems =
         host().load({with({{"shards", "65"}, {"reseed", "30"}, {"shrads", "1"}})});
-    EXPECT_EQ(problems,
-              (settings::Problems{
-                  "queen.yaml:12:9: plugin 'opts': shrads: is not an option, the plugin knows "
-                  "shards, reseed, label, eager and depth",
-                  "queen.yaml:10:20: plugin 'opts': shards: \"65\" is too large, allowed is 1 to 64 "
-                  "shards",
-                  "queen.yaml:11:20: plugin 'opts': reseed: \"30\" has no unit; write a whole number "
-                  "with its unit, as 250ms, 30s, 5m or 1h, allowed is 1s to 1h",
-                  "queen.yaml:3:5: plugin 'opts': depth: is required and not given, allowed is 0 "
-                  "to 9 levels"}));
+    EXPECT_EQ(
+        problems,
+        (settings::Problems{
+            "queen.yaml:12:9: plugin 'opts': shrads: is not an option, the plugin knows "
+            "shards, reseed, label, eager and depth",
+            "queen.yaml:10:20: plugin 'opts': shards: \"65\" is too large, allowed is 1 to 64 "
+            "shards",
+            "queen.yaml:11:20: plugin 'opts': reseed: \"30\" has no unit; write a whole number "
+            "with its unit, as 250ms, 30s, 5m or 1h, allowed is 1s to 1h",
+            "queen.yaml:3:5: plugin 'opts': depth: is required and not given, allowed is 0 "
+            "to 9 levels"}));
     EXPECT_EQ(logged("destroyed"), 0u);
     EXPECT_TRUE(log_.empty()) << "no instance was made";
 }

@@ -42,7 +42,8 @@ TEST_F(Vendor, ItsOptionsAreCheckedAgainstItsTable) {
     plugin.options.push_back({"max_age", {"30", true, {"queen.yaml", 4, 20}, {}}});
     const auto problems = host().load({plugin});
     ASSERT_EQ(problems.size(), 1u);
-    EXPECT_TRUE(problems[0].starts_with("queen.yaml:4:20: plugin 'recent': max_age: \"30\" has no"));
+    EXPECT_TRUE(
+        problems[0].starts_with("queen.yaml:4:20: plugin 'recent': max_age: \"30\" has no"));
 }
 
 } // namespace

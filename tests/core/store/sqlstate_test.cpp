@@ -19,6 +19,8 @@ TEST(Sqlstate, MapsEachStateToOneCode) {
         {"40002", Errc::store_failed, false},
         {"55P03", Errc::transient, false},
         {"55006", Errc::store_failed, false},
+        {"23503", Errc::transient,
+         false}, // a queue deleted under a push: the next try makes it anew
         {"57014", Errc::timeout, false},
         {"57000", Errc::transient, false},
         {"57P01", Errc::transient, true},
