@@ -5,7 +5,8 @@
 
 namespace queen {
 
-/// Microseconds since the epoch, UTC: for ids and logs. Never decides a lease (rule CLK-1).
+/// Microseconds since the epoch, UTC: for ids and logs. Never decides a lease.
+/// @source CLK-1
 using WallTime = std::chrono::time_point<std::chrono::system_clock, std::chrono::microseconds>;
 
 /// The one place that reads the machine's clocks (style test: no other file calls now()).

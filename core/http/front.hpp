@@ -11,7 +11,7 @@
 
 namespace queen::http {
 
-/// Stated limits of the front (design record 0004; all in YAML under `limits`).
+/// Stated limits of the front; all in YAML under `limits`, with the reasons in docs/http-api.md.
 struct Limits {
     std::size_t head_bytes = 16 * 1024;
     std::size_t uri_bytes = 8 * 1024;
