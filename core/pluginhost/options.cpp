@@ -93,8 +93,9 @@ usable(const settings::PluginSettings& plugin, const std::vector<OptionSpec>& ta
        settings::Problems& problems) {
     std::map<std::string_view, const settings::PluginSettings::Value*> first;
     for (const auto& [name, value] : plugin.options) {
-        const auto option = std::find_if(table.begin(), table.end(),
-                                         [&](const OptionSpec& row) { return row.name == name; });
+        const auto option =
+            std::find_if(table.begin(), table.end(),
+                         [&key = name](const OptionSpec& row) { return row.name == key; });
         if (option == table.end()) {
             problems.push_back(problem(value.key_place, plugin.name, name,
                                        "is not an option, " + known_names(table)));

@@ -69,7 +69,7 @@ Result<Arguments> Arguments::parse(std::span<const std::string> words,
 
 std::string Arguments::text(std::string_view name, std::string fallback) const {
     const auto found = values_.find(name);
-    return found == values_.end() ? std::move(fallback) : found->second;
+    return found == values_.end() ? fallback : found->second;
 }
 
 Result<std::int64_t> Arguments::whole(std::string_view name, std::int64_t fallback,
