@@ -1,10 +1,7 @@
 #include "base/text.hpp"
 #include "broker/ack.hpp"
+#include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
-#include "support/manual_clock.hpp"
-#include "support/manual_ticker.hpp"
-#include "support/recording_source.hpp"
-#include "support/scripted_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,12 +10,11 @@ namespace queen::broker {
 namespace {
 
 using namespace std::chrono_literals;
-using test::RecordingSource;
 using test::uuid_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class AckTest : public testing::Test {
+class AckTest : public BrokerParts {
 protected:
     std::vector<AckItemResult> ack(std::vector<AckItem> items) {
         std::optional<std::vector<AckItemResult>> results;
@@ -37,13 +33,6 @@ protected:
         return item;
     }
 
-    test::ManualClock clock_;
-    test::ManualTicker ticker_{clock_};
-    test::ScriptedStore store_;
-    std::shared_ptr<RecordingSource> source_ = std::make_shared<RecordingSource>();
-    Sources sources_{{{"recording", source_}}, "recording"};
-    Parking parking_{ticker_, clock_, {}};
-    Announcer announcer_{sources_, parking_};
     Acks acks_{store_, announcer_, clock_, 30s};
 };
 

@@ -1,10 +1,7 @@
 #include "broker/pop.hpp"
+#include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
-#include "support/manual_clock.hpp"
-#include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
-#include "support/recording_source.hpp"
-#include "support/scripted_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +10,6 @@ namespace queen::broker {
 namespace {
 
 using namespace std::chrono_literals;
-using test::RecordingSource;
 using test::uuid_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -32,7 +28,7 @@ PopResult took(const std::vector<std::string>& partitions) {
     return result;
 }
 
-class PopTest : public testing::Test {
+class PopTest : public BrokerParts {
 protected:
     PopTest() {
         // The first pop of a group makes first contact; the tests below are about what comes after.
@@ -75,14 +71,7 @@ protected:
         }
     }
 
-    test::ManualClock clock_;
-    test::ManualTicker ticker_{clock_};
     test::ManualWorkers workers_;
-    test::ScriptedStore store_;
-    std::shared_ptr<RecordingSource> source_ = std::make_shared<RecordingSource>();
-    Sources sources_{{{"recording", source_}}, "recording"};
-    Parking parking_{ticker_, clock_, {}};
-    Announcer announcer_{sources_, parking_};
     Pop pops_{store_, sources_, announcer_, parking_, workers_, ticker_, clock_, {}};
     std::optional<Result<PopBatch>> answer_;
 };

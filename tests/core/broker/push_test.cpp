@@ -1,12 +1,9 @@
 #include "base/text.hpp"
 #include "broker/push.hpp"
+#include "core/broker/broker_parts.hpp"
 #include "model/frame.hpp"
 #include "model/names.hpp"
 #include "model/segment.hpp"
-#include "support/manual_clock.hpp"
-#include "support/manual_ticker.hpp"
-#include "support/recording_source.hpp"
-#include "support/scripted_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,11 +11,10 @@
 namespace queen::broker {
 namespace {
 
-using test::RecordingSource;
 using test::uuid_of;
 using testing::ElementsAre;
 
-class PushTest : public testing::Test {
+class PushTest : public BrokerParts {
 protected:
     std::vector<PushItemResult> push(std::vector<PushItem> items) {
         std::optional<std::vector<PushItemResult>> results;
@@ -51,13 +47,6 @@ protected:
         return ids;
     }
 
-    test::ManualClock clock_;
-    test::ManualTicker ticker_{clock_};
-    test::ScriptedStore store_;
-    std::shared_ptr<RecordingSource> source_ = std::make_shared<RecordingSource>();
-    Sources sources_{{{"recording", source_}}, "recording"};
-    Parking parking_{ticker_, clock_, {}};
-    Announcer announcer_{sources_, parking_};
     Push pushes_{store_, announcer_, clock_, {.call_segments = 4}};
     std::vector<std::vector<PushSegment>> sent_;
 };
