@@ -146,27 +146,20 @@ BEGIN
 END $$;
 
 -- @
--- Compressed bytes after which a pop takes no further segment. A function, so that a test can lower it.
-CREATE OR REPLACE FUNCTION queen._claim_bytes() RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$ SELECT 67108864::bigint $$;
-
--- @
 -- The claim: takes up to p_budget messages of one partition for one group, as a lease of
 -- p_lease_s seconds or, with p_auto_ack, by moving the cursor at once. Delay and window in seconds.
 -- o_state: took, empty or leased. Leased until o_until: somebody's lease, or a quarter of a second
 -- for a row that was skipped because it is locked while data is pending (CL-12, F-5); what delay
 -- or window withhold is empty. o_last_off is the allocator as read before the scan, so that data
 -- beyond it was announced after the candidate was picked (CL-14). Segment i gives messages
--- [o_starts[i], o_starts[i] + o_takes[i]) of o_counts[i]. Besides the budget of messages there is
--- one of bytes: the scan ends once p_bytes of blobs are taken, after at least one segment, so that
--- neither server nor broker holds more than that and one segment for a pop (CL-15).
+-- [o_starts[i], o_starts[i] + o_takes[i]) of o_counts[i].
 CREATE OR REPLACE FUNCTION queen._claim(
     p_qid uuid, p_pid uuid, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean, p_delay integer, p_window integer, p_mode text, p_at timestamptz,
-    p_bytes bigint, OUT o_state text, OUT o_until timestamptz, OUT o_left_ms bigint, OUT o_last_off bigint,
+    OUT o_state text, OUT o_until timestamptz, OUT o_left_ms bigint, OUT o_last_off bigint,
     OUT o_batch_end bigint, OUT o_attempt integer, OUT o_taken integer, OUT o_bases bigint[],
     OUT o_starts integer[], OUT o_takes integer[], OUT o_counts integer[],
-    OUT o_times timestamptz[], OUT o_blobs bytea[], OUT o_bytes bigint)
+    OUT o_times timestamptz[], OUT o_blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now       timestamptz := queen._clock();
@@ -181,7 +174,6 @@ DECLARE
 BEGIN
     o_state := 'empty';
     o_taken := 0;
-    o_bytes := 0;
     SELECT p.last_offset, p.newest_at INTO o_last_off, v_newest
     FROM queen.log_partitions p WHERE p.id = p_pid;
     IF NOT FOUND THEN
@@ -242,12 +234,11 @@ BEGIN
             o_counts := ARRAY[(v_seg.end_offset - v_seg.base_offset + 1)::integer];
             o_times := ARRAY[v_seg.created_at];
             o_blobs := ARRAY[v_seg.blob];
-            o_bytes := octet_length(v_seg.blob);
         END IF;
     END IF;
     -- Forward scan: ends at the budget, and at the first segment that the delay withholds, so that
     -- nothing behind it can be delivered before it (CL-6).
-    IF NOT v_withheld AND o_taken < p_budget AND o_bytes < p_bytes THEN
+    IF NOT v_withheld AND o_taken < p_budget THEN
         FOR v_seg IN
             SELECT s.base_offset, s.end_offset, s.created_at, s.blob
             FROM queen.log_segments s
@@ -269,8 +260,7 @@ BEGIN
                                      (v_seg.end_offset - v_seg.base_offset + 1)::integer);
             o_times := array_append(o_times, v_seg.created_at);
             o_blobs := array_append(o_blobs, v_seg.blob);
-            o_bytes := o_bytes + octet_length(v_seg.blob);
-            EXIT WHEN o_taken >= p_budget OR o_bytes >= p_bytes;
+            EXIT WHEN o_taken >= p_budget;
         END LOOP;
     END IF;
 
@@ -336,7 +326,6 @@ CREATE OR REPLACE FUNCTION queen._claim_many(
 LANGUAGE plpgsql AS $$
 DECLARE
     v_budget integer := greatest(coalesce(p_budget, 1), 1);
-    v_bytes  bigint := queen._claim_bytes();
     v_max    integer := CASE WHEN p_max_partitions > 0 THEN p_max_partitions ELSE 2147483647 END;
     v_qid    uuid;
     v_queue  record;
@@ -349,7 +338,7 @@ BEGIN
     o_blobs := '{}';
     o_states := '{}';
     FOR i IN 1..coalesce(cardinality(p_pids), 0) LOOP
-        EXIT WHEN v_budget <= 0 OR v_max <= 0 OR v_bytes <= 0;
+        EXIT WHEN v_budget <= 0 OR v_max <= 0;
         IF p_pids[i] IS NULL THEN
             o_states := array_append(o_states, jsonb_build_object('p', p_names[i], 's', 'empty'));
             CONTINUE;
@@ -374,7 +363,7 @@ BEGIN
         END IF;
         v_claim := queen._claim(
             v_qid, p_pids[i], p_group, v_budget, v_queue.lease, p_worker, p_auto_ack,
-            v_queue.delayed_processing, v_queue.window_buffer, p_mode, p_at, v_bytes);
+            v_queue.delayed_processing, v_queue.window_buffer, p_mode, p_at);
         v_state := jsonb_build_object('p', p_names[i], 'id', p_pids[i], 's', v_claim.o_state);
         IF v_claim.o_state = 'leased' THEN
             v_state := queen._leased(p_names[i], p_pids[i], v_claim.o_until, v_claim.o_left_ms);
@@ -401,7 +390,6 @@ BEGIN
                 o_blobs := array_append(o_blobs, v_blob);
             END LOOP;
             v_budget := v_budget - v_claim.o_taken;
-            v_bytes := v_bytes - v_claim.o_bytes;
             v_max := v_max - 1;
         END IF;
         o_states := array_append(o_states, v_state);
@@ -455,8 +443,7 @@ BEGIN
         coalesce(nullif(greatest(p_lease_s, 0), 0),
                  nullif(greatest(v_queue.lease_time, 0), 0), 60),
         p_worker, p_auto_ack, v_queue.delayed_processing,
-        CASE WHEN p_skip_window THEN 0 ELSE v_queue.window_buffer END, v_sub.mode, v_sub.at,
-        queen._claim_bytes());
+        CASE WHEN p_skip_window THEN 0 ELSE v_queue.window_buffer END, v_sub.mode, v_sub.at);
     RETURN QUERY SELECT * FROM unnest(v_claim.o_bases, v_claim.o_starts, v_claim.o_takes,
                                       v_claim.o_counts, v_claim.o_times, v_claim.o_blobs);
 END $$;
@@ -557,8 +544,7 @@ SELECT queen._keep_only(ARRAY[
     '_offset_before(uuid, timestamptz, bigint, bigint, timestamptz)',
     '_register_group(uuid, uuid, text, text, timestamptz)',
     '_create_cursor(uuid, uuid, text, text, timestamptz)',
-    '_claim(uuid, uuid, text, integer, integer, text, boolean, integer, integer, text, timestamptz, bigint)',
-    '_claim_bytes()',
+    '_claim(uuid, uuid, text, integer, integer, text, boolean, integer, integer, text, timestamptz)',
     '_leased(text, uuid, timestamptz, bigint)',
     '_claim_many(uuid[], uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz, boolean[], timestamptz[])',
     '_wire(jsonb, bytea[])',

@@ -81,23 +81,6 @@ TEST_F(Claim, ARetentionGapIsSkipped) {
     EXPECT_EQ(cursor("batch_end"), "3");
 }
 
-// CL-15: never more than the bound and one segment, whatever the budget of messages.
-TEST_F(Claim, AClaimEndsAtItsBytes) {
-    push("q", "p", {"a"});
-    push("q", "p", {"b"});
-    const auto bound = [&](const std::string& bytes) {
-        sql.script("create or replace function queen._claim_bytes() returns bigint "
-                   "language sql immutable as $$ select " +
-                   bytes + "::bigint $$");
-    };
-    const auto ours = sql.one("select queen._claim_bytes()"); // other tests share the database
-    bound("1");
-    EXPECT_EQ(pop({}), "0+0*1") << "the first segment always goes";
-    sql.query("select queen.log_ack_at_v1($1, 'g', 'w', 0)", {pid()});
-    EXPECT_EQ(pop({}), "1+0*1") << "and the next pop goes on behind it";
-    bound(ours);
-}
-
 TEST_F(Claim, AttemptsCountDeliveriesFromOneOffset) {
     push("q", "p", {"a", "b"});
     const auto attempt = [&] { return cursor("attempt_count || '@' || attempt_offset"); };
