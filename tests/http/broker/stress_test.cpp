@@ -3,7 +3,8 @@
 //   - an id answered queued (or duplicate) is completed by every group;
 //   - offsets of a partition reach a group without a gap, the first time in order;
 //   - what an ack has completed never comes again;
-//   - with autoAck nothing comes twice, and with readers that stay nothing is missing.
+//   - with autoAck nothing comes twice, and with readers that stay nothing is missing;
+//   - what is ready is found by a wake, without waiting for the floor.
 // Bounded by the number of messages. QUEEN_STRESS_SEED repeats the clients' choices, not the
 // threads' order; QUEEN_STRESS_SCALE multiplies the messages.
 #include "support/api.hpp"
@@ -140,13 +141,16 @@ private:
 
 class StressTest : public testing::Test {
 protected:
-    StressTest()
+    explicit StressTest(const std::string& config = {})
         : broker_(std::make_unique<BrokerProcess>(
-              BrokerOptions{.config = {}, .data_directory = directory_.path() + "/data"})),
+              BrokerOptions{.config = config, .data_directory = directory_.path() + "/data"})),
           end_(std::chrono::steady_clock::now() + kMostTime) {
         RecordProperty("seed", std::to_string(chosen_seed()));
         Api api(broker_->port());
-        EXPECT_EQ(api.configure(kQueue, R"({"retryLimit":1000000,"leaseTime":2})").status, 200);
+        EXPECT_EQ(
+            api.configure(kQueue, R"({"retryLimit":1000000,"leaseTime":2,"namespace":"stress"})")
+                .status,
+            200);
     }
 
     /// Runs `client` on a thread of its own until it returns. Whatever it throws fails the test.
@@ -168,22 +172,10 @@ protected:
     bool late() const { return std::chrono::steady_clock::now() > end_; }
     std::uint16_t port() const { return broker_->port(); }
 
-    /// One push until it is answered; sometimes hangs up before the answer and sends it again.
-    static void push(std::uint16_t port, std::unique_ptr<Api>& api, Dice& dice, Stored& stored,
-                     const std::vector<std::array<std::string, 3>>& items) {
-        while (dice.percent(15)) {
-            std::string body = R"({"items":[)";
-            for (const auto& [partition, id, payload] : items) {
-                body += std::string(body.back() == '[' ? "" : ",") + R"({"queue":")" + kQueue +
-                        R"(","partition":")" + partition + R"(","transactionId":")" + id +
-                        R"(","payload":)" + payload + "}";
-            }
-            api->http.start("POST", "/api/v1/push", body + "]}");
-            api->http.readable(std::chrono::milliseconds(dice.below(3)));
-            dice.percent(50) ? api->http.reset() : api->http.close();
-            api = std::make_unique<Api>(port);
-        }
-        const auto response = api->push(kQueue, items);
+    using Items = std::vector<std::array<std::string, 3>>; ///< partition, id, payload
+
+    static void push(Api& api, Stored& stored, const Items& items) {
+        const auto response = api.push(kQueue, items);
         ASSERT_EQ(response.status, 201) << response.body;
         const auto document = json::Document::parse(response.body);
         ASSERT_TRUE(document.has_value());
@@ -196,12 +188,30 @@ protected:
         }
     }
 
+    /// Now and then sends a push and hangs up before its answer. @return whether it did
+    bool push_and_leave(std::unique_ptr<Api>& api, Dice& dice, const Items& items) const {
+        if (!dice.percent(15)) {
+            return false;
+        }
+        std::string body = R"({"items":[)";
+        for (const auto& [partition, id, payload] : items) {
+            body += std::string(body.back() == '[' ? "" : ",") + R"({"queue":")" + kQueue +
+                    R"(","partition":")" + partition + R"(","transactionId":")" + id +
+                    R"(","payload":)" + payload + "}";
+        }
+        api->http.start("POST", "/api/v1/push", body + "]}");
+        api->http.readable(std::chrono::milliseconds(dice.below(3)));
+        dice.percent(50) ? api->http.reset() : api->http.close();
+        api = std::make_unique<Api>(port());
+        return true;
+    }
+
     void pusher(Dice dice, int number, Stored& stored) {
         auto api = std::make_unique<Api>(port());
-        std::vector<std::array<std::string, 3>> before;
+        Items before;
         const int pushes = pushes_per_pusher();
         for (int i = 0; i < pushes && !late(); ++i) {
-            std::vector<std::array<std::string, 3>> items;
+            Items items;
             if (!before.empty() && dice.percent(15)) {
                 items = before; // a client that did not see its answer
             }
@@ -210,17 +220,15 @@ protected:
                     std::to_string(number) + "-" + std::to_string(i) + "-" + std::to_string(n);
                 items.push_back({dice.partition(), id, std::to_string(n)});
             }
-            ASSERT_NO_FATAL_FAILURE(push(port(), api, dice, stored, items));
+            while (push_and_leave(api, dice, items)) {
+            }
+            ASSERT_NO_FATAL_FAILURE(push(*api, stored, items));
             before = std::move(items);
         }
     }
 
-    static std::string some_pop(Dice& dice, const std::string& group) {
-        const auto query = "consumerGroup=" + group +
-                           "&batch=" + std::to_string(1 + dice.below(40)) +
-                           "&partitions=" + std::to_string(1 + dice.below(3)) +
-                           "&leaseSeconds=" + std::to_string(1 + dice.below(2)) +
-                           (dice.percent(70) ? "&wait=true&timeout=1500" : "");
+    /// Of the queue, of one partition or of a label.
+    static std::string any_target(Dice& dice, const std::string& query) {
         switch (dice.below(6)) {
         case 0:
             return "/api/v1/pop/queue/" + std::string(kQueue) + "/partition/" + dice.partition() +
@@ -231,15 +239,36 @@ protected:
             return Api::pop_target(kQueue, query);
         }
     }
+    static std::string some_pop(Dice& dice, const std::string& group) {
+        return any_target(dice, "consumerGroup=" + group +
+                                    "&batch=" + std::to_string(1 + dice.below(40)) +
+                                    "&partitions=" + std::to_string(1 + dice.below(3)) +
+                                    "&leaseSeconds=" + std::to_string(1 + dice.below(2)) +
+                                    (dice.percent(70) ? "&wait=true&timeout=1500" : ""));
+    }
+    static std::string waiting_pop(Dice& dice, const std::string& group) {
+        return any_target(dice, "consumerGroup=" + group +
+                                    "&batch=" + std::to_string(1 + dice.below(3)) +
+                                    "&partitions=" + std::to_string(1 + dice.below(3)) +
+                                    "&leaseSeconds=3600&wait=true&timeout=60000");
+    }
+
+    static std::vector<std::vector<Message>> by_partition(const std::vector<Message>& batch) {
+        std::map<std::string, std::vector<Message>> split;
+        for (const Message& message : batch) {
+            split[message.partition].push_back(message);
+        }
+        std::vector<std::vector<Message>> parts;
+        for (auto& [partition, messages] : split) {
+            parts.push_back(std::move(messages));
+        }
+        return parts;
+    }
 
     /// Acks, nacks, lets the lease end or goes away.
     static void answer_batch(Api& api, Dice& dice, const std::string& group, GroupView& view,
                              const std::vector<Message>& batch) {
-        std::map<std::string, std::vector<Message>> by_partition;
-        for (const Message& message : batch) {
-            by_partition[message.partition].push_back(message);
-        }
-        for (const auto& [partition, messages] : by_partition) {
+        for (const auto& messages : by_partition(batch)) {
             const auto& some =
                 messages[static_cast<std::size_t>(dice.below(static_cast<int>(messages.size())))];
             const int choice = dice.below(100);
@@ -435,6 +464,71 @@ TEST_F(StressTest, AStopUnderLoadLosesNothingThatWasAnswered) {
             const auto found = there.find(offset);
             EXPECT_TRUE(found != there.end() && found->second == id) << partition << '/' << id;
         }
+    }
+    EXPECT_EQ(broker_->stop(), 0) << broker_->output();
+}
+
+/// The floor is a minute: what no wake announced is found by nobody for so long.
+class WakeStressTest : public StressTest {
+protected:
+    WakeStressTest() : StressTest("pop: {backoff_initial: 60s, backoff_max: 60s}\n") {}
+    static std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / 1s; }
+    void progress() { last_progress_ = now(); }
+    bool stands_still() const { return now() - last_progress_ > 40; }
+
+private:
+    std::atomic<std::int64_t> last_progress_{now()}; ///< seconds
+};
+
+// LP-3, F-26: no lease expires and no client leaves, so each message is found by a wake.
+TEST_F(WakeStressTest, EachMessageFindsAReaderWithoutTheFloor) {
+    Stored stored;
+    std::map<std::string, GroupView> views;
+    for (const char* group : {"a", "b"}) {
+        views[group];
+    }
+    std::atomic<int> pushing{kPushers};
+    for (int number = 0; number < kPushers; ++number) {
+        run([&, number](Dice dice) {
+            auto api = std::make_unique<Api>(port());
+            for (int i = 0; i < 5 * pushes_per_pusher() && !late(); ++i) {
+                const auto id = std::to_string(number) + "-" + std::to_string(i);
+                ASSERT_NO_FATAL_FAILURE(push(*api, stored, {{dice.partition(), id, "1"}}));
+            }
+            --pushing;
+        });
+    }
+    for (auto& [group, view] : views) {
+        for (int i = 0; i < 2 * kReadersPerGroup; ++i) {
+            run([&, group = group, view = &view](Dice dice) {
+                Api api(port());
+                while (true) {
+                    const auto before = view->completed();
+                    api.http.start("GET", waiting_pop(dice, group));
+                    while (!api.http.readable(20ms)) {
+                        if (pushing == 0 && view->has_completed(stored.log())) {
+                            return;
+                        }
+                        ASSERT_FALSE(stands_still()) << "a wake was lost: group " << group;
+                    }
+                    const auto popped = Api::read_pop(api.http.read());
+                    view->delivered(popped.messages, before);
+                    progress();
+                    for (const auto& batch : by_partition(popped.messages)) {
+                        if (dice.percent(10)) {
+                            EXPECT_EQ(api.ack(batch.front(), "retry", group), "true");
+                        } else {
+                            EXPECT_EQ(api.ack(batch.back(), "completed", group), "true");
+                            view->acked(batch.back());
+                        }
+                    }
+                }
+            });
+        }
+    }
+    join();
+    for (const auto& [group, view] : views) {
+        EXPECT_EQ(view.seen(), stored.log()) << "group " << group;
     }
     EXPECT_EQ(broker_->stop(), 0) << broker_->output();
 }
