@@ -146,6 +146,13 @@ BEGIN
 END $$;
 
 -- @
+-- Bytes of stored segments that one pop stops at; its first segment is taken whatever its size.
+-- Without it a batch of large messages is no answer any more: an array ends at 1 GiB, and the
+-- broker holds all of it. 64 MiB is the broker's default for an answer.
+CREATE OR REPLACE FUNCTION queen._pop_bytes() RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$ SELECT 67108864::bigint $$;
+
+-- @
 -- The claim: takes up to p_budget messages of one partition for one group, as a lease of
 -- p_lease_s seconds or, with p_auto_ack, by moving the cursor at once. Delay and window in seconds.
 -- o_state: took, empty or leased. Leased until o_until: somebody's lease, or a quarter of a second
@@ -170,6 +177,7 @@ DECLARE
     v_wanted    bigint;
     v_first     bigint;
     v_take      integer;
+    v_bytes     bigint := 0;
     v_withheld  boolean := false;
 BEGIN
     o_state := 'empty';
@@ -234,10 +242,11 @@ BEGIN
             o_counts := ARRAY[(v_seg.end_offset - v_seg.base_offset + 1)::integer];
             o_times := ARRAY[v_seg.created_at];
             o_blobs := ARRAY[v_seg.blob];
+            v_bytes := octet_length(v_seg.blob);
         END IF;
     END IF;
-    -- Forward scan: ends at the budget, and at the first segment that the delay withholds, so that
-    -- nothing behind it can be delivered before it (CL-6).
+    -- Forward scan: ends at the budget, before too many bytes, and at the first segment that the
+    -- delay withholds, so that nothing behind it can be delivered before it (CL-6).
     IF NOT v_withheld AND o_taken < p_budget THEN
         FOR v_seg IN
             SELECT s.base_offset, s.end_offset, s.created_at, s.blob
@@ -249,6 +258,8 @@ BEGIN
                 v_withheld := true;
                 EXIT;
             END IF;
+            v_bytes := v_bytes + octet_length(v_seg.blob);
+            EXIT WHEN o_taken > 0 AND v_bytes > queen._pop_bytes();
             v_take := least(v_seg.end_offset - v_seg.base_offset + 1, p_budget - o_taken);
             v_first := coalesce(v_first, v_seg.base_offset);
             o_batch_end := v_seg.base_offset + v_take - 1;
@@ -310,8 +321,8 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- @
--- Claims candidates in order until p_budget messages or p_max_partitions partitions are taken. A
--- null id is a name nobody knows. p_idle and p_untils, when given, are what a look without locks at
+-- Claims candidates in order until p_budget messages, p_max_partitions partitions or _pop_bytes()
+-- are taken. A null id is a name nobody knows. p_idle and p_untils, when given, are what a look without locks at
 -- p_now has shown: nothing pending, or a live lease until then; these get their verdict without a
 -- claim: 256 of them take 9 ms instead of 49 (2026-11-29, 2 busy cores). A push that came since is
 -- announced after its commit, so its mark outlives the verdict. o_parts: what was taken, in the
@@ -333,12 +344,13 @@ DECLARE
     v_part   jsonb;
     v_state  jsonb;
     v_blob   bytea;
+    v_bytes  bigint := 0;
 BEGIN
     o_parts := '{}';
     o_blobs := '{}';
     o_states := '{}';
     FOR i IN 1..coalesce(cardinality(p_pids), 0) LOOP
-        EXIT WHEN v_budget <= 0 OR v_max <= 0;
+        EXIT WHEN v_budget <= 0 OR v_max <= 0 OR v_bytes >= queen._pop_bytes();
         IF p_pids[i] IS NULL THEN
             o_states := array_append(o_states, jsonb_build_object('p', p_names[i], 's', 'empty'));
             CONTINUE;
@@ -388,6 +400,7 @@ BEGIN
             o_parts := array_append(o_parts, v_part);
             FOREACH v_blob IN ARRAY v_claim.o_blobs LOOP
                 o_blobs := array_append(o_blobs, v_blob);
+                v_bytes := v_bytes + octet_length(v_blob);
             END LOOP;
             v_budget := v_budget - v_claim.o_taken;
             v_max := v_max - 1;
@@ -544,6 +557,7 @@ SELECT queen._keep_only(ARRAY[
     '_offset_before(uuid, timestamptz, bigint, bigint, timestamptz)',
     '_register_group(uuid, uuid, text, text, timestamptz)',
     '_create_cursor(uuid, uuid, text, text, timestamptz)',
+    '_pop_bytes()',
     '_claim(uuid, uuid, text, integer, integer, text, boolean, integer, integer, text, timestamptz)',
     '_leased(text, uuid, timestamptz, bigint)',
     '_claim_many(uuid[], uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz, boolean[], timestamptz[])',

@@ -217,8 +217,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     }
     auto& parts = *parts_;
     if (parts.pop) {
-        parts.pop
-            ->close(); // parked pops are answered empty: their answers are among those in flight
+        parts.pop->close(); // parked pops look once more; their answers are among those in flight
     }
     if (parts.front) {
         parts.front->stop(grace);

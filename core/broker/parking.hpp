@@ -4,19 +4,17 @@
 // with some labels. Per scope there is an eventcount with a FIFO:
 //
 //   pop:    ticket() -> look -> found: answer, and pass_on() while more is ready
-//                            -> nothing: park(); refused when a wake came since ticket() -> look
-//                            again
+//                            -> nothing: park(); refused after a wake since ticket(): look again
 //   event:  state changes, then wake(): moves the ticket, resumes the first `count` waiters
 //
 // Who wakes whom, and what happens when it fails:
 //   - A wake that comes between look and park is not lost: park() sees the moved ticket (LP-3).
 //   - A waiter that took something while more is ready wakes one more (chained wake), so a wake
-//   that
-//     was too narrow still reaches everyone who has work.
+//     that was too narrow still reaches everyone who has work.
 //   - A waiter that was resumed and cannot look (its client went) passes its wake on.
-//   - A wake that never came (a lost hint, an expired lease) costs at most one backoff interval:
-//   while
-//     anyone is parked the scope's floor timer runs and resumes one waiter, not all.
+//   - A wake that never came (a lost hint, an expired lease), or whose look failed, costs at most
+//     one backoff interval: while anyone is parked the scope's floor timer runs and resumes one
+//     waiter, not all.
 #pragma once
 #include "base/workers.hpp"
 

@@ -277,9 +277,15 @@ private:
         case plugin::ReadyState::ask_store:
             break;
         }
-        // A scan that came back with fewer partitions than it may claim saw nothing else; what
-        // comes later brings a wake of its own.
-        return hinted ||
+        // A scan that came back with less than it may claim, in partitions and in messages, saw
+        // nothing else; what comes later brings a wake of its own.
+        std::int64_t room = request_.batch;
+        for (const auto& partition : popped.partitions) {
+            for (const auto& segment : partition.segments) {
+                room -= segment.take;
+            }
+        }
+        return hinted || room <= 0 ||
                popped.partitions.size() >= static_cast<std::size_t>(request_.partitions) ||
                std::any_of(popped.partitions.begin(), popped.partitions.end(),
                            [](const PoppedPartition& p) { return !p.drained; });

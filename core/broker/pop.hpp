@@ -36,7 +36,7 @@ struct PopBatch {
     std::vector<PoppedPartition> partitions;
 };
 
-/// A pop that may wait. Whoever asked keeps it to call abandon() when the client goes.
+/// A pop that may wait. Whoever asked keeps it, weakly, to call abandon() when the client goes.
 class PopCall {
 public:
     virtual ~PopCall() = default;
@@ -67,7 +67,7 @@ public:
     std::shared_ptr<PopCall> pop(PopRequest request, Done<PopBatch> done);
     /// Hands a leased batch back whose answer could not be delivered (rule GB-1).
     void undelivered(const PopRequest& request, const PopBatch& batch);
-    /// Every parked pop is answered empty now; later ones do not park. @thread any
+    /// Every parked pop looks once more and is answered; later ones do not park. @thread any
     void close();
     /// A queue or group is gone: what was learnt about it is dropped.
     void forget(std::string_view tenant, std::string_view queue);

@@ -23,8 +23,8 @@ void PopTurn::start() {
 }
 
 void PopTurn::look(bool again) {
-    parking_.ticket(
-        *place_); // before the look: a wake that comes during it must not be lost (LP-3)
+    // Before the look: a wake that comes during it must not be lost (LP-3).
+    parking_.ticket(*place_);
     look_(again,
           [self = shared_from_this()](const LookOutcome& outcome) { self->looked(outcome); });
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -131,6 +132,9 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     void next() {
         if (calls.empty()) {
+            std::sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) {
+                return std::tie(a.partition_id, a.first) < std::tie(b.partition_id, b.first);
+            });
             find_first_ids();
             return;
         }
@@ -248,7 +252,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         return shrunk;
     }
 
-    /// Looks up the message ids behind the repeats, one stored segment at a time.
+    /// Looks up the message ids behind the repeats, one stored segment at a time, from the last.
+    /// They are in order, so that those of one segment are found without a search.
     void find_first_ids() {
         if (repeats.empty()) {
             answer();
@@ -267,23 +272,21 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             });
     }
 
-    /// Settles every repeat whose first message lies in this segment, the wanted one among them.
+    /// Settles the last repeat and every other whose first message lies in this segment.
     void read_ids(const Uuid& partition_id, const StoredSegment& segment) {
         const auto bytes = decompress_segment(segment.blob);
         const auto frames =
             bytes ? parse_frames(*bytes) : Result<std::vector<Frame>>(fail(bytes.error()));
-        std::erase_if(repeats, [&](const Repeat& repeat) {
-            if (repeat.partition_id != partition_id || repeat.first < segment.base ||
-                repeat.first > segment.end) {
-                return false;
-            }
+        do {
+            const auto& repeat = repeats.back();
             const auto index =
                 static_cast<std::size_t>(repeat.first.value() - segment.base.value());
-            if (frames && index < frames->size()) {
+            if (frames && index < frames->size()) { // unreadable: the id stays all zero
                 results[repeat.item].message_id = (*frames)[index].message_id;
             }
-            return true; // unreadable: the id stays all zero
-        });
+            repeats.pop_back();
+        } while (!repeats.empty() && repeats.back().partition_id == partition_id &&
+                 repeats.back().first >= segment.base);
     }
 
     void answer() {
@@ -310,7 +313,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     std::unordered_map<std::size_t, PushSegment> segments; ///< packed, by group
     std::deque<Call> calls;
     std::size_t fresh_calls = 0;
-    std::vector<Repeat> repeats;
+    std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
 };
 
 Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options)

@@ -170,8 +170,14 @@ void pop(const std::shared_ptr<Call>& call, const PopTarget& target) {
             answer(call, request, std::move(outcome));
         });
     if (wait && waiting) {
-        call->exchange().watch([waiting, workers = &call->services().workers] {
-            workers->post([waiting] { waiting->abandon(); });
+        // Weak: the pop keeps the call, so a watch that kept the pop would hide from the front that
+        // a call was lost, and its client would wait for ever.
+        call->exchange().watch([pop = std::weak_ptr(waiting), workers = &call->services().workers] {
+            workers->post([pop] {
+                if (const auto parked = pop.lock()) {
+                    parked->abandon();
+                }
+            });
         });
     }
 }

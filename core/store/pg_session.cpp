@@ -391,8 +391,8 @@ Result<Rows> PgSession::run(const Statement& statement, const Parameters& parame
                          " link=" + (open_ ? "kept" : "dropped"));
     }
     if (open_ && PQtransactionStatus(connection()) != PQTRANS_IDLE) {
-        quarantine(); // no statement of ours leaves a transaction open; the next user must not see
-                      // it
+        // No statement of ours leaves a transaction open; the next user must not see it.
+        quarantine();
     }
     return rows;
 }

@@ -86,7 +86,6 @@ private:
     /// Awaits and collects what was sent.
     Result<Rows> finish(SteadyTime deadline);
     Wait wait_until(SteadyTime deadline);
-    Result<Rows> collect();
     Error lost_error();
 
     const std::string conninfo_;

@@ -14,6 +14,23 @@ TEST_F(Claim, TakesFromTheCursorAcrossSegmentsUpToTheBudget) {
     EXPECT_EQ(pop({.budget = 4, .auto_ack = true}), "");
 }
 
+// An array ends at 1 GiB: without a bound in bytes a default batch of large messages failed each
+// time, and the partition stood still.
+TEST_F(Claim, StopsBeforeTooManyBytesButTakesAtLeastOneSegment) {
+    for (const char* id : {"a", "b", "c", "d"}) {
+        push("q", "p", {id});
+    }
+    push("q", "other", {"e"});
+    sql.script("update queen.log_segments set blob = convert_to(repeat('x', 25 << 20), 'UTF8') "
+               "where base_offset < 3");
+    sql.script("update queen.log_segments set blob = convert_to(repeat('x', 70 << 20), 'UTF8') "
+               "where base_offset = 3");
+    EXPECT_EQ(pop({.auto_ack = true}), "0+0*1 1+0*1");
+    EXPECT_EQ(pop({.auto_ack = true}), "2+0*1");
+    EXPECT_EQ(list({"p", "other"}), "p=took") << "the second name was not reached";
+    EXPECT_EQ(cursor("batch_end"), "3");
+}
+
 TEST_F(Claim, StartsInTheMiddleOfASegment) {
     push("q", "p", {"a", "b", "c"});
     EXPECT_EQ(pop({.budget = 1, .auto_ack = true}), "0+0*1");

@@ -206,6 +206,28 @@ TEST_F(PopTest, AnUndecidedSourceIsProbedOnceForAllWhoAskTogether) {
     EXPECT_EQ(parking_.parked(), 5u);
 }
 
+// A scan that stopped at its budget did not look at the partitions behind: they are for the next.
+TEST_F(PopTest, AScanThatUsedUpItsBatchWakesTheNextWaiter) {
+    source_->readiness.state = plugin::ReadyState::ask_store;
+    source_->empty_pick = plugin::Pick::scan;
+    bool pending = false;
+    store_.on_has_pending = [&](const PendingQuery&, const auto& done) { done(pending); };
+    int scans = 0;
+    store_.on_pop_wildcard = [&](const PopArgs&, const auto& done) {
+        done(++scans == 1 ? took({"a"}) : PopResult{});
+    };
+    auto wanted = waiting();
+    wanted.batch = 1;
+    wanted.partitions = 2;
+    start(wanted);
+    start(wanted);
+    ASSERT_EQ(parking_.parked(), 2u);
+    pending = true;
+    parking_.wake(queue_key(kDefaultTenant, "q"), {}, {}, 1, Parking::Urgency::at_once);
+    run_all();
+    EXPECT_EQ(scans, 2);
+}
+
 TEST_F(PopTest, AGroupWhoseMarkerIsGoneMakesFirstContactAgain) {
     source_->readiness.state = plugin::ReadyState::ready;
     source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a"}; };

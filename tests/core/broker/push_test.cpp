@@ -140,6 +140,63 @@ TEST_F(PushTest, ADuplicateWhoseSegmentIsGoneHasTheZeroId) {
     EXPECT_FALSE(results[0].message_id.known());
 }
 
+TEST_F(PushTest, ASegmentThatDoesNotHoldTheDuplicateIsAskedForOnce) {
+    store_.on_push = [](const auto&, const auto& done) {
+        PushOutcome outcome;
+        outcome.duplicate = true;
+        outcome.repeats = {{0, Offset{5}}};
+        done(std::vector<PushOutcome>{outcome});
+    };
+    std::string stored;
+    ASSERT_TRUE(append_frame(stored, {.message_id = uuid_of(41), .transaction_id = "t0"}));
+    int lookups = 0;
+    store_.on_segment_at = [&](const auto&, const auto&, const auto& done) {
+        ++lookups == 1 ? done(StoredSegment{Offset{9}, Offset{9}, {}, compress_segment(stored)})
+                       : done(std::nullopt);
+    };
+    const auto results = push({{"q", "a", "t1", "1"}});
+    EXPECT_FALSE(results[0].message_id.known());
+    EXPECT_EQ(lookups, 1);
+}
+
+// One look-up a segment, whatever the order of the items.
+TEST_F(PushTest, DuplicatesOfOneSegmentAreLookedUpTogether) {
+    store_.on_push = [](const std::vector<PushSegment>& segments, const auto& done) {
+        std::vector<PushOutcome> outcomes;
+        for (std::uint8_t n = 0; n < segments.size(); ++n) {
+            PushOutcome outcome;
+            outcome.duplicate = true;
+            outcome.partition_id = uuid_of(n);
+            outcome.repeats = {{0, Offset{6}}, {1, Offset{5}}, {2, Offset{3}}};
+            outcomes.push_back(outcome);
+        }
+        done(outcomes);
+    };
+    std::vector<std::pair<Uuid, std::int64_t>> lookups;
+    store_.on_segment_at = [&](const Uuid& id, Offset offset, const auto& done) {
+        lookups.emplace_back(id, offset.value());
+        std::string stored;
+        const std::int64_t base = offset.value() < 4 ? 0 : 4;
+        for (std::int64_t at = base; at < base + 4; ++at) {
+            ASSERT_TRUE(append_frame(stored, {.message_id = uuid_of(static_cast<std::uint8_t>(at)),
+                                              .transaction_id = "t"}));
+        }
+        done(StoredSegment{Offset{base}, Offset{base + 3}, {}, compress_segment(stored)});
+    };
+    const auto results = push({{"q", "a", "1", "1"},
+                               {"q", "b", "1", "1"},
+                               {"q", "a", "2", "1"},
+                               {"q", "b", "2", "1"},
+                               {"q", "a", "3", "1"},
+                               {"q", "b", "3", "1"}});
+    EXPECT_EQ(lookups.size(), 4u) << "two segments in each of two partitions";
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(results[i].message_id,
+                  uuid_of(static_cast<std::uint8_t>(results[i].offset->value())))
+            << i;
+    }
+}
+
 TEST_F(PushTest, ADuplicateAnswerThatNamesNobodyIsAnErrorNotALoop) {
     int calls = 0;
     store_.on_push = [&](const auto&, const auto& done) {

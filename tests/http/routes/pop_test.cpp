@@ -324,5 +324,16 @@ TEST(PopRoute, APeerThatLeftBeforeTheWorkBeganTakesNothing) {
     EXPECT_EQ(at(api.ask("GET", "/api/v1/pop/queue/q").body, "messages"), "[1]");
 }
 
+// The front answers 500 when an exchange goes down unanswered; a waiting client is owed that, too.
+TEST(PopRoute, AWaitingPopThatIsLostTakesItsExchangeAlong) {
+    Api api;
+    api.store.reachable = false;
+    const std::weak_ptr<FakeExchange> exchange =
+        api.send("GET", "/api/v1/pop/queue/q?wait=true&timeout=1000");
+    api.workers.run_all();
+    EXPECT_EQ(api.store.calls, 1u);
+    EXPECT_TRUE(exchange.expired());
+}
+
 } // namespace
 } // namespace queen::test
