@@ -23,6 +23,10 @@ constexpr const char* kUnresolvable =
     "message redelivers";
 constexpr const char* kNoDeadLetters = "dlq rejected";
 
+/// Groups of one request that are settled at a time: a request with very many of them does not fill
+/// the lane that everybody's acks go through.
+constexpr std::size_t kInFlight = 16;
+
 using HashSet = std::unordered_set<TxnHash>;
 
 HashSet as_set(const std::vector<TxnHash>& hashes) {
@@ -64,7 +68,13 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             done(std::move(results));
             return;
         }
-        for (std::size_t g = 0; g < groups.size(); ++g) {
+        for (std::size_t i = 0; i < std::min(groups.size(), kInFlight); ++i) {
+            send_next();
+        }
+    }
+
+    void send_next() {
+        if (const auto g = next.fetch_add(1); g < groups.size()) {
             send(g);
         }
     }
@@ -80,6 +90,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             groups[g].lease_id, std::move(acks_of),
             [self = shared_from_this(), g](const Result<HashAckOutcome>& outcome) {
                 self->settled(self->groups[g], outcome);
+                self->send_next();
                 if (self->left.fetch_sub(1) == 1) {
                     self->done(std::move(self->results));
                 }
@@ -136,7 +147,8 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
     std::function<void(std::vector<AckItemResult>)> done;
     std::vector<AckItemResult> results;
     std::vector<Group> groups;
-    std::atomic<std::size_t> left{0};
+    std::atomic<std::size_t> next{0}; ///< group to send
+    std::atomic<std::size_t> left{0}; ///< groups without an answer
 };
 
 Acks::Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait)

@@ -14,7 +14,8 @@
 namespace queen::broker {
 namespace {
 
-constexpr std::uint32_t kMaxRounds = 4; ///< a source is asked this often in one look
+constexpr std::chrono::seconds kLeastWait{1}; ///< for a session, whatever the client's timeout
+constexpr std::uint32_t kMaxRounds = 4;       ///< a source is asked this often in one look
 
 /// Names asked of a source for a pop of that many partitions (hot-list rule of the pop's life).
 std::uint64_t candidate_limit(std::int32_t partitions) {
@@ -33,6 +34,13 @@ public:
           probe(store_in, clock_in, options_in.wait) {}
 
     Store::Deadline session_deadline() const { return clock.now() + options.wait; }
+    /// A pop that waits is not kept past its own deadline by a queue for sessions; it gets a second
+    /// all the same, or a short timeout could never claim on a busy broker.
+    Store::Deadline session_deadline(const PopRequest& request, SteadyTime deadline) const {
+        const auto longest = session_deadline();
+        return request.wait ? std::min(longest, std::max(deadline, clock.now() + kLeastWait))
+                            : longest;
+    }
 
     Store& store;
     const Sources& sources;
@@ -63,7 +71,8 @@ class PopWork final : public PopCall, public std::enable_shared_from_this<PopWor
 public:
     PopWork(Pop::Impl& impl, PopRequest request, Done<PopBatch> done)
         : impl_(impl), request_(std::move(request)), done_(std::move(done)),
-          key_(queue_key(request_.tenant, request_.queue)), worker_(to_string(impl_.ids.next())) {}
+          key_(queue_key(request_.tenant, request_.queue)), worker_(to_string(impl_.ids.next())),
+          deadline_(impl_.clock.now() + request_.timeout) {}
 
     void start() {
         WaitScope scope{.gate = key_, .group = request_.group, .partition = {}, .labels = {}};
@@ -73,9 +82,8 @@ public:
             scope.gate = discovery_gate(request_.tenant);
             scope.labels = {request_.ns, request_.task};
         }
-        PopTurn::Waiting waiting{.wait = request_.wait,
-                                 .deadline = impl_.clock.now() + request_.timeout,
-                                 .most_parked = impl_.options.parked};
+        PopTurn::Waiting waiting{
+            .wait = request_.wait, .deadline = deadline_, .most_parked = impl_.options.parked};
         const auto self = shared_from_this();
         const auto turn = std::make_shared<PopTurn>(
             impl_.parking, impl_.workers, impl_.ticker, impl_.clock, scope, waiting,
@@ -149,11 +157,11 @@ private:
             });
         };
         if (request_.shape == PopRequest::Shape::pinned) {
-            impl_.store.pop_specific(impl_.session_deadline(), args(), request_.partition,
-                                     std::move(claimed));
+            impl_.store.pop_specific(impl_.session_deadline(request_, deadline_), args(),
+                                     request_.partition, std::move(claimed));
         } else {
-            impl_.store.pop_discover(impl_.session_deadline(), args(), request_.ns, request_.task,
-                                     std::move(claimed));
+            impl_.store.pop_discover(impl_.session_deadline(request_, deadline_), args(),
+                                     request_.ns, request_.task, std::move(claimed));
         }
     }
 
@@ -222,7 +230,7 @@ private:
         impl_.counters.list_claims.fetch_add(1, std::memory_order_relaxed);
         auto names = held->names();
         impl_.store.pop_list(
-            impl_.session_deadline(), args(), std::move(names),
+            impl_.session_deadline(request_, deadline_), args(), std::move(names),
             [self = shared_from_this(), held, source, number,
              done = std::move(done)](Result<PopResult> result) mutable {
                 if (result) {
@@ -247,7 +255,7 @@ private:
     void scan(std::shared_ptr<HeldSelection> held, LookDone done) {
         impl_.counters.scans.fetch_add(1, std::memory_order_relaxed);
         impl_.store.pop_wildcard(
-            impl_.session_deadline(), args(),
+            impl_.session_deadline(request_, deadline_), args(),
             [self = shared_from_this(), held = std::move(held),
              done = std::move(done)](Result<PopResult> result) {
                 if (result) {
@@ -368,6 +376,7 @@ private:
     Done<PopBatch> done_;
     const std::string key_;
     const std::string worker_;
+    const SteadyTime deadline_; ///< of the client, when it waits
     PopBatch batch_;
     std::weak_ptr<PopTurn> turn_;
 };

@@ -52,6 +52,32 @@ TEST_F(AckTest, ItemsAreGroupedByPartitionAndLease) {
     EXPECT_TRUE(results[3].success);
 }
 
+TEST_F(AckTest, ARequestOfManyGroupsSettlesAFewAtATime) {
+    std::vector<Done<HashAckOutcome>> under_way;
+    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
+                                const std::vector<HashAck>&, Done<HashAckOutcome> done) {
+        under_way.push_back(std::move(done));
+    };
+    std::vector<AckItem> items;
+    for (int i = 0; i < 40; ++i) {
+        items.push_back(item("t", "L" + std::to_string(i)));
+    }
+    std::size_t results = 0;
+    acks_.ack({std::string(kDefaultTenant), "g", items},
+              [&](const std::vector<AckItemResult>& all) { results = all.size(); });
+    EXPECT_EQ(under_way.size(), 16u);
+    for (std::size_t i = 0; i < under_way.size(); ++i) {
+        EXPECT_LE(under_way.size(), i + 16);
+        EXPECT_EQ(results, 0u);
+        HashAckOutcome outcome;
+        outcome.ok = true;
+        const auto done = under_way[i]; // the vector grows inside the call
+        done(outcome);
+    }
+    EXPECT_EQ(under_way.size(), 40u);
+    EXPECT_EQ(results, 40u);
+}
+
 TEST_F(AckTest, ALostLeaseFailsItsGroupOnly) {
     store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string& lease,
                                 const std::vector<HashAck>&, const auto& done) {
