@@ -118,7 +118,7 @@ int run(const CommandLine& line) {
     sigprocmask(SIG_BLOCK, &stop_signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
 
-    auto broker = BrokerApp::start(settings);
+    auto broker = BrokerApp::start(*loaded);
     if (!broker) {
         std::cerr << "queend: " << broker.error().message << '\n';
         return kExitFailed;

@@ -205,5 +205,33 @@ TEST_F(QueendTest, APluginOptionOutOfRangeIsToldWithItsPlace) {
     EXPECT_THAT(exit.output, AllOf(HasSubstr(":4:"), HasSubstr("hints")));
 }
 
+// An option that inherits gets the broker's own setting, not its default, and /status tells what
+// became of each plugin.
+TEST_F(QueendTest, APluginInheritsTheBrokersSettingsAndIsSeenInTheStatus) {
+    const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    const auto path = (build / "fixtures/good_options.so").string();
+    BrokerProcess broker(
+        options("server_id: alpha\nplugins:\n  - {name: sqlscan, path: sqlscan.so}\n"
+                "  - {name: mine, path: " +
+                path + ", options: {depth: 1}}\n"));
+    EXPECT_THAT(broker.output(), HasSubstr("label=alpha"));
+
+    const auto document = json::Document::parse(Api(broker.port()).http.get("/status").body);
+    ASSERT_TRUE(document.has_value());
+    const auto plugins = document->root()["plugins"];
+    ASSERT_EQ(plugins.size(), 2u);
+    EXPECT_EQ(plugins.at(0)["name"].string(), "sqlscan");
+    const auto mine = plugins.at(1);
+    EXPECT_EQ(mine["name"].string(), "mine");
+    EXPECT_EQ(mine["path"].string(), path);
+    EXPECT_EQ(mine["id"].string(), "test.options");
+    EXPECT_EQ(mine["version"].string(), "1.2.3");
+    EXPECT_EQ(mine["kinds"].at(0).string(), "queen.candidates/1");
+    EXPECT_EQ(mine["loaded"].boolean(), true);
+    EXPECT_EQ(mine["paused"].boolean(), false);
+    EXPECT_EQ(mine["verdict"].string(), "loaded");
+    EXPECT_EQ(mine["faults"].kind(), json::Kind::object);
+}
+
 } // namespace
 } // namespace queen::test
