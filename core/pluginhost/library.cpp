@@ -100,6 +100,25 @@ bool has_field(std::uint32_t size, Field Struct::*field) {
 
 } // namespace
 
+Result<std::string> find_library(const std::vector<std::string>& folders, const std::string& path) {
+    if (path.empty()) {
+        return fail(Errc::not_found, "has no path");
+    }
+    if (path.front() == '/') {
+        return path;
+    }
+    std::string looked;
+    for (const std::string& folder : folders) {
+        std::string candidate = folder + "/" + path;
+        struct stat status {};
+        if (::stat(candidate.c_str(), &status) == 0) {
+            return candidate;
+        }
+        looked += (looked.empty() ? "" : ", ") + folder;
+    }
+    return fail(Errc::not_found, path + " is in none of the plugin folders (" + looked + ")");
+}
+
 const std::vector<std::string>& known_kinds() {
     static const std::vector<std::string> kinds{QUEEN_CANDIDATES};
     return kinds;
