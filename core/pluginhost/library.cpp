@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace queen::pluginhost {
@@ -53,9 +55,15 @@ tl::unexpected<Error> refuse(Errc code, const std::string& path, const std::stri
     return fail(code, path + " " + why);
 }
 
-/// The loader's own words, with the path instead of the descriptor it knows.
+/// The loader's own words, without what Boost wraps around them and with the path instead of the
+/// descriptor it knows.
 std::string loader_text(std::string text, const std::string& by_descriptor,
                         const std::string& path) {
+    constexpr std::string_view before = "dlerror system message: ";
+    if (const std::size_t at = text.find(before); at != std::string::npos) {
+        text.erase(0, at + before.size());
+        text.resize(std::min(text.size(), text.rfind("): "))); // an errno that nobody set
+    }
     for (std::size_t at = text.find(by_descriptor); at != std::string::npos;
          at = text.find(by_descriptor, at + path.size())) {
         text.replace(at, by_descriptor.size(), path);
