@@ -133,6 +133,16 @@ TEST_F(QueendTest, SigtermAnswersEveryoneAndKeepsWhatWasAnswered) {
     }
 }
 
+// A terminal that closes sends SIGHUP: the database must not outlive the broker.
+TEST_F(QueendTest, AHangUpStopsBrokerAndDatabase) {
+    BrokerProcess broker(options());
+    const pid_t postmaster = postmaster_of(directory_.path() + "/data");
+    ASSERT_GT(postmaster, 0);
+    broker.signal(SIGHUP);
+    EXPECT_EQ(broker.wait(30s), 0);
+    EXPECT_FALSE(lives(postmaster));
+}
+
 TEST_F(QueendTest, BrokersInDifferentDirectoriesLiveSideBySide) {
     BrokerProcess one(options());
     BrokerProcess two({.config = {}, .data_directory = directory_.path() + "/other"});
