@@ -106,7 +106,7 @@ build() {
 # product_targets : everything but tests, as far as this tree has it.
 product_targets() {
     local folder
-    for folder in core plugins tools bench; do
+    for folder in core plugins tools examples bench; do
         if grep -q "add_subdirectory($folder)" "$QUEEN_ROOT/CMakeLists.txt"; then
             echo "$folder/all"
         fi

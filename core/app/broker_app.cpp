@@ -2,6 +2,7 @@
 
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
+#include "base/json.hpp"
 #include "base/ticker.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
@@ -71,17 +72,52 @@ broker::Backoff backoff(const settings::PopSettings& pop) {
             .max = pop.backoff_max};
 }
 
+pluginhost::Inherited inherited(const std::vector<settings::Effective>& effective) {
+    pluginhost::Inherited by_name;
+    for (const auto& option : effective) {
+        by_name[option.name] = option.value;
+    }
+    return by_name;
+}
+
+/// What became of each plugin, and what it did wrong since: faults that never happened are left
+/// out.
+void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStatus>& plugins) {
+    writer.begin_array();
+    for (const auto& plugin : plugins) {
+        writer.begin_object().key("name").string(plugin.name).key("path").string(plugin.path);
+        writer.key("id").string(plugin.id).key("version").string(plugin.version);
+        writer.key("kinds").begin_array();
+        for (const auto& kind : plugin.kinds) {
+            writer.string(kind);
+        }
+        writer.end_array().key("loaded").boolean(plugin.loaded);
+        writer.key("paused").boolean(plugin.paused).key("verdict").string(plugin.verdict);
+        writer.key("faults").begin_object();
+        for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
+            if (const auto count = plugin.faults.by_kind.at(kind); count > 0) {
+                writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
+                    .integer(static_cast<std::int64_t>(count));
+            }
+        }
+        writer.end_object().end_object();
+    }
+    writer.end_array();
+}
+
 } // namespace
 
 /// In the order in which they are made; stop() takes them down in the order that shutdown needs.
 struct BrokerApp::Parts {
-    explicit Parts(const settings::Settings& settings_in) : settings(settings_in) {}
+    explicit Parts(const settings::Loaded& loaded)
+        : settings(loaded.settings), effective(loaded.effective) {}
 
     Result<void> open_database();
     Result<void> load_plugins();
     Result<void> open_network();
 
     const settings::Settings settings;
+    const std::vector<settings::Effective> effective; ///< what options of plugins inherit from
     const SystemClock& clock = SystemClock::instance();
     std::unique_ptr<EmbeddedPostgres> postgres;
     std::unique_ptr<store::Executor> executor;
@@ -142,7 +178,7 @@ Result<void> BrokerApp::Parts::load_plugins() {
     plugins = std::make_unique<pluginhost::PluginHost>(
         pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
                                        .environment = settings::process_environment(),
-                                       .inherited = {},
+                                       .inherited = inherited(effective),
                                        .limits = {}},
         plugin_services->services());
     const auto problems = plugins->load(settings.plugins);
@@ -179,7 +215,8 @@ Result<void> BrokerApp::Parts::open_network() {
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     routes = std::make_unique<http::Routes>(
-        http::Services{*push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION});
+        http::Services{*push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+                       [this](json::Writer& writer) { write_status(writer, plugins->status()); }});
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
@@ -196,8 +233,8 @@ BrokerApp::~BrokerApp() {
     stop(std::chrono::milliseconds{0});
 }
 
-Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Settings& settings) {
-    std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(settings)));
+Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& loaded) {
+    std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
     for (const auto step : {&Parts::open_database, &Parts::load_plugins, &Parts::open_network}) {
         if (auto done = (parts.*step)(); !done) {

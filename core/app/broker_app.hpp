@@ -11,7 +11,7 @@ namespace queen::app {
 class BrokerApp {
 public:
     /// @errors one clear line each, joined by newlines when several plugins do not fit
-    static Result<std::unique_ptr<BrokerApp>> start(const settings::Settings& settings);
+    static Result<std::unique_ptr<BrokerApp>> start(const settings::Loaded& loaded);
     ~BrokerApp(); ///< stop() with no grace when it was not called
     BrokerApp(const BrokerApp&) = delete;
     BrokerApp& operator=(const BrokerApp&) = delete;

@@ -38,14 +38,18 @@ Result<void> make_directories(const fs::path& path, const Account& account) {
     fs::path parent;
     for (const fs::path& part : path) {
         parent /= part;
-        if (mkdir(parent.c_str(), account.change ? 0711 : 0700) == 0 && account.change) {
-            chmod(parent.c_str(), 0711); // whatever the umask
-        } else if (errno != EEXIST) {
-            struct stat info {};
-            if (stat(parent.c_str(), &info) != 0) {
-                return fail(system_error("cannot make data directory",
-                                         path.string() + " at " + parent.string(), errno));
+        if (mkdir(parent.c_str(), account.change ? 0711 : 0700) == 0) {
+            if (account.change) {
+                chmod(parent.c_str(), 0711); // whatever the umask
             }
+            continue;
+        }
+        const int error = errno; // why it cannot be made: stat only says that it is not there
+        struct stat info {};
+        if (error != EEXIST && stat(parent.c_str(), &info) != 0) {
+            const auto what =
+                path == parent ? path.string() : path.string() + " at " + parent.string();
+            return fail(system_error("cannot make data directory", what, error));
         }
     }
     return {};

@@ -115,10 +115,15 @@ int run(const CommandLine& line) {
     sigemptyset(&stop_signals);
     sigaddset(&stop_signals, SIGINT);
     sigaddset(&stop_signals, SIGTERM);
+    // A terminal that closes must not leave the database behind; nohup's wish is kept.
+    struct sigaction hang_up {};
+    if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {
+        sigaddset(&stop_signals, SIGHUP);
+    }
     sigprocmask(SIG_BLOCK, &stop_signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
 
-    auto broker = BrokerApp::start(settings);
+    auto broker = BrokerApp::start(*loaded);
     if (!broker) {
         std::cerr << "queend: " << broker.error().message << '\n';
         return kExitFailed;

@@ -1,4 +1,5 @@
 #pragma once
+#include "base/json.hpp"
 #include "base/workers.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
@@ -27,6 +28,8 @@ struct Services {
     Workers& workers;
     const settings::Settings& settings;
     std::string version;
+    /// Writes the value of `plugins` in GET /status: an array, one object a plugin.
+    std::function<void(json::Writer&)> plugins;
 };
 
 /// The values of a pattern's parameters, by name.

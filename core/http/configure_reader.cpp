@@ -21,6 +21,9 @@ Refusal refuse(std::string text, std::string_view option = {}) {
 Refusal refuse(Error error, std::string_view option = {}) {
     return Refusal(ConfigurationError{std::move(error), std::string(option)});
 }
+Refusal unreadable(Error error) {
+    return Refusal(ConfigurationError{std::move(error), {}, true});
+}
 
 bool absent(Value value) noexcept {
     return value.is(Kind::missing) || value.is(Kind::null);
@@ -222,11 +225,11 @@ read_configuration(std::string_view tenant, std::string_view body, bool merges) 
     }
     const auto document = json::Document::parse(body);
     if (!document) {
-        return refuse(Error{document.error().code, "bad body: " + document.error().message, {}});
+        return unreadable(document.error());
     }
     const Value root = document->root();
     if (!root.is(Kind::object)) {
-        return refuse("bad body: the body is not an object");
+        return unreadable({Errc::invalid_argument, "the body is not an object", {}});
     }
     if (absent(root["queue"])) {
         return refuse("queue is required");

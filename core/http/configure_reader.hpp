@@ -19,6 +19,7 @@ struct Configuration {
 struct ConfigurationError {
     Error error;
     std::string option;
+    bool unreadable = false; ///< the body is no JSON object at all
 };
 
 /// Unknown option names, wrong types and values out of bounds are refused by name (K37).

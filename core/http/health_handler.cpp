@@ -27,15 +27,11 @@ void health(const std::shared_ptr<Call>& call) {
 
 void status(const std::shared_ptr<Call>& call) {
     std::string body;
-    json::Writer(body)
-        .begin_object()
-        .key("status")
-        .string("ok")
-        .key("engine")
-        .string(kEngine)
-        .key("version")
-        .string(call->services().version)
-        .end_object();
+    json::Writer writer(body);
+    writer.begin_object().key("status").string("ok").key("engine").string(kEngine);
+    writer.key("version").string(call->services().version).key("plugins");
+    call->services().plugins(writer);
+    writer.end_object();
     call->reply(json_reply(std::move(body)));
 }
 

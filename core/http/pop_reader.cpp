@@ -52,7 +52,8 @@ Result<void> read_numbers(const Query& query, const settings::Settings& settings
         return fail(lease.error());
     }
     request.lease_seconds = *lease;
-    const auto timeout = query.integer("timeout", "a whole number of milliseconds");
+    const auto timeout =
+        query.integer("timeout", "a whole number of milliseconds, at most 2147483647");
     if (!timeout) {
         return fail(timeout.error());
     }

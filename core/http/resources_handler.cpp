@@ -7,6 +7,9 @@ namespace queen::http {
 namespace {
 
 Reply refused(const ConfigurationError& refusal) {
+    if (refusal.unreadable) {
+        return bad_body_reply(refusal.error);
+    }
     const ErrorRule rule = rule_for(refusal.error.code);
     Reply reply;
     reply.status = rule.status;

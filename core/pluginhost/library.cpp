@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace queen::pluginhost {
@@ -53,9 +55,15 @@ tl::unexpected<Error> refuse(Errc code, const std::string& path, const std::stri
     return fail(code, path + " " + why);
 }
 
-/// The loader's own words, with the path instead of the descriptor it knows.
+/// The loader's own words, without what Boost wraps around them and with the path instead of the
+/// descriptor it knows.
 std::string loader_text(std::string text, const std::string& by_descriptor,
                         const std::string& path) {
+    constexpr std::string_view before = "dlerror system message: ";
+    if (const std::size_t at = text.find(before); at != std::string::npos) {
+        text.erase(0, at + before.size());
+        text.resize(std::min(text.size(), text.rfind("): "))); // an errno that nobody set
+    }
     for (std::size_t at = text.find(by_descriptor); at != std::string::npos;
          at = text.find(by_descriptor, at + path.size())) {
         text.replace(at, by_descriptor.size(), path);
@@ -99,6 +107,25 @@ bool has_field(std::uint32_t size, Field Struct::*field) {
 }
 
 } // namespace
+
+Result<std::string> find_library(const std::vector<std::string>& folders, const std::string& path) {
+    if (path.empty()) {
+        return fail(Errc::not_found, "has no path");
+    }
+    if (path.front() == '/') {
+        return path;
+    }
+    std::string looked;
+    for (const std::string& folder : folders) {
+        std::string candidate = folder + "/" + path;
+        struct stat status {};
+        if (::stat(candidate.c_str(), &status) == 0) {
+            return candidate;
+        }
+        looked += (looked.empty() ? "" : ", ") + folder;
+    }
+    return fail(Errc::not_found, path + " is in none of the plugin folders (" + looked + ")");
+}
 
 const std::vector<std::string>& known_kinds() {
     static const std::vector<std::string> kinds{QUEEN_CANDIDATES};

@@ -19,6 +19,11 @@
 
 namespace queen::pluginhost {
 
+/// The file that a path in YAML means: an absolute one as it is, else the first folder's that has
+/// it.
+/// @errors not_found: none has; the message begins with the path
+Result<std::string> find_library(const std::vector<std::string>& folders, const std::string& path);
+
 /// The extensions of abi.h that this broker can use.
 const std::vector<std::string>& known_kinds();
 

@@ -2,17 +2,10 @@
 
 #include "base/assert.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
 namespace queen::pluginhost {
 namespace {
-
-bool exists(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0;
-}
 
 /// The sentences without their places, for the status of a refused plugin.
 std::string joined(const settings::Problems& problems) {
@@ -32,24 +25,6 @@ PluginHost::PluginHost(Config config, HostServices services)
 
 PluginHost::~PluginHost() = default;
 
-Result<std::string> PluginHost::find(const std::string& path) const {
-    if (path.empty()) {
-        return fail(Errc::not_found, "has no path");
-    }
-    if (path.front() == '/') {
-        return path;
-    }
-    std::string looked;
-    for (const std::string& folder : config_.folders) {
-        const std::string candidate = folder + "/" + path;
-        if (exists(candidate)) {
-            return candidate;
-        }
-        looked += (looked.empty() ? "" : ", ") + folder;
-    }
-    return fail(Errc::not_found, path + " is in none of the plugin folders (" + looked + ")");
-}
-
 tl::expected<PluginHost::Plugin, settings::Problems>
 PluginHost::load_one(const settings::PluginSettings& settings, std::string& found_path) const {
     const auto refused = [&](const std::string& why) {
@@ -60,7 +35,7 @@ PluginHost::load_one(const settings::PluginSettings& settings, std::string& foun
             return refused("the name is taken, by " + to_string(other.place));
         }
     }
-    const auto path = find(settings.path);
+    const auto path = find_library(config_.folders, settings.path);
     if (!path) {
         return refused(path.error().message);
     }

@@ -81,7 +81,6 @@ private:
         std::shared_ptr<CandidateAdapter> source;
         PluginStatus refused; ///< when there is no instance
     };
-    Result<std::string> find(const std::string& path) const;
     /// @return the plugin, or its problem, ready to print
     tl::expected<Plugin, settings::Problems> load_one(const settings::PluginSettings& settings,
                                                       std::string& found_path) const;

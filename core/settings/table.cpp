@@ -241,7 +241,7 @@ constexpr std::array kOptions{
            "messages",
            "200",
            1,
-           100'000,
+           10'000,
            "",
            "Messages of a pop that names no batch.",
            {},

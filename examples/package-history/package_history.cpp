@@ -220,7 +220,9 @@ Options parse(int argc, char** argv) {
     for (int i = 1; i < argc; i += 2) {
         const std::string name = argv[i];
         if (i + 1 >= argc) {
-            throw std::runtime_error("option " + name + " needs a value");
+            throw std::runtime_error(
+                name + " has no value; options: --url URL, --file FILE, --queue NAME, --workers N, "
+                       "--batch N");
         }
         const std::string value = argv[i + 1];
         if (name == "--url") {

@@ -268,11 +268,9 @@ TEST_F(Refusal, AMissingDependency) {
     const auto problems = host().load({named("acme", path)});
     ASSERT_EQ(problems.size(), 1u);
     const std::string& text = problems[0];
-    EXPECT_TRUE(text.starts_with("queen.yaml:3:5: plugin 'acme': " + path + " cannot be loaded: "))
-        << text;
-    EXPECT_NE(text.find("libqueen_absent.so: cannot open shared object file"), std::string::npos)
-        << text;
-    EXPECT_EQ(text.find("/proc/self/fd"), std::string::npos) << text;
+    EXPECT_EQ(text, "queen.yaml:3:5: plugin 'acme': " + path +
+                        " cannot be loaded: libqueen_absent.so: cannot open shared object file: No "
+                        "such file or directory");
 }
 
 TEST_F(Refusal, ACreationThatFailsNamesTheOption) {

@@ -133,6 +133,16 @@ TEST_F(QueendTest, SigtermAnswersEveryoneAndKeepsWhatWasAnswered) {
     }
 }
 
+// A terminal that closes sends SIGHUP: the database must not outlive the broker.
+TEST_F(QueendTest, AHangUpStopsBrokerAndDatabase) {
+    BrokerProcess broker(options());
+    const pid_t postmaster = postmaster_of(directory_.path() + "/data");
+    ASSERT_GT(postmaster, 0);
+    broker.signal(SIGHUP);
+    EXPECT_EQ(broker.wait(30s), 0);
+    EXPECT_FALSE(lives(postmaster));
+}
+
 TEST_F(QueendTest, BrokersInDifferentDirectoriesLiveSideBySide) {
     BrokerProcess one(options());
     BrokerProcess two({.config = {}, .data_directory = directory_.path() + "/other"});
@@ -203,6 +213,34 @@ TEST_F(QueendTest, APluginOptionOutOfRangeIsToldWithItsPlace) {
         options("plugins:\n  - name: sqlscan\n    path: sqlscan.so\n    options: {hints: 0}\n"));
     EXPECT_NE(exit.status, 0);
     EXPECT_THAT(exit.output, AllOf(HasSubstr(":4:"), HasSubstr("hints")));
+}
+
+// An option that inherits gets the broker's own setting, not its default, and /status tells what
+// became of each plugin.
+TEST_F(QueendTest, APluginInheritsTheBrokersSettingsAndIsSeenInTheStatus) {
+    const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    const auto path = (build / "fixtures/good_options.so").string();
+    BrokerProcess broker(
+        options("server_id: alpha\nplugins:\n  - {name: sqlscan, path: sqlscan.so}\n"
+                "  - {name: mine, path: " +
+                path + ", options: {depth: 1}}\n"));
+    EXPECT_THAT(broker.output(), HasSubstr("label=alpha"));
+
+    const auto document = json::Document::parse(Api(broker.port()).http.get("/status").body);
+    ASSERT_TRUE(document.has_value());
+    const auto plugins = document->root()["plugins"];
+    ASSERT_EQ(plugins.size(), 2u);
+    EXPECT_EQ(plugins.at(0)["name"].string(), "sqlscan");
+    const auto mine = plugins.at(1);
+    EXPECT_EQ(mine["name"].string(), "mine");
+    EXPECT_EQ(mine["path"].string(), path);
+    EXPECT_EQ(mine["id"].string(), "test.options");
+    EXPECT_EQ(mine["version"].string(), "1.2.3");
+    EXPECT_EQ(mine["kinds"].at(0).string(), "queen.candidates/1");
+    EXPECT_EQ(mine["loaded"].boolean(), true);
+    EXPECT_EQ(mine["paused"].boolean(), false);
+    EXPECT_EQ(mine["verdict"].string(), "loaded");
+    EXPECT_EQ(mine["faults"].kind(), json::Kind::object);
 }
 
 } // namespace

@@ -57,8 +57,9 @@ std::span<const Command> commands() {
             "config check",
             "FILE",
             "Report every fault of a settings file.",
-            "Each as FILE:LINE:COLUMN: OPTION: what is wrong, what is allowed. Looks at the file\n"
-            "alone, not at the environment.",
+            "Each as FILE:LINE:COLUMN: OPTION: what is wrong, what is allowed. Plugins and their\n"
+            "options are checked as far as the libraries are on this machine. The environment is\n"
+            "left out.",
             {},
             config_check},
         Command{

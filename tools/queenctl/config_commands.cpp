@@ -1,4 +1,5 @@
 #include "queenctl/command.hpp"
+#include "queenctl/plugin_check.hpp"
 #include "queenctl/text_table.hpp"
 #include "settings/document.hpp"
 #include "settings/settings.hpp"
@@ -38,6 +39,20 @@ Result<Exit> config_check(Session& session) {
         return print_problems(session, loaded.error());
     }
     print_warnings(session, loaded->warnings);
+    settings::Problems problems;
+    for (const PluginCheck& check : check_plugins(*loaded, {})) {
+        const auto verdict =
+            pluginhost::problem(check.place, check.name, "", check.inspection.verdict);
+        if (!check.found) { // the file may be meant for another machine
+            print_warnings(session, {verdict + ", so it and its options are not checked"});
+        } else if (!check.inspection.fits) {
+            problems.push_back(verdict);
+        }
+        problems.insert(problems.end(), check.options.begin(), check.options.end());
+    }
+    if (!problems.empty()) {
+        return print_problems(session, problems);
+    }
     session.terminal.out << printable(session.arguments.words()[0]) << ": no faults\n";
     return Exit::ok;
 }

@@ -1,9 +1,8 @@
-#include "pluginhost/library.hpp"
 #include "queenctl/command.hpp"
+#include "queenctl/plugin_check.hpp"
 #include "queenctl/text_table.hpp"
 #include "settings/settings.hpp"
 
-#include <filesystem>
 #include <ostream>
 
 namespace queen::ctl {
@@ -34,18 +33,6 @@ std::string joined(const std::vector<std::string>& words) {
     return out;
 }
 
-/// The file a path of a settings file means: as it is, or the first plugin folder that has it.
-std::string found_in(const std::vector<std::string>& folders, const std::string& path) {
-    std::error_code ignored;
-    for (const std::string& folder : folders) {
-        const auto candidate = std::filesystem::path(folder) / path; // an absolute path stays
-        if (std::filesystem::exists(candidate, ignored)) {
-            return candidate.lexically_normal().string();
-        }
-    }
-    return path;
-}
-
 /// The verdict without the path it begins with: that stands beside it.
 std::string verdict_of(const Inspection& inspection) {
     const std::string start = inspection.path + " ";
@@ -53,10 +40,9 @@ std::string verdict_of(const Inspection& inspection) {
                                                  : inspection.verdict;
 }
 
-void print_json(std::ostream& out, const Inspection& inspection) {
-    std::string text;
-    json::Writer writer(text);
-    writer.begin_object().key("path").string(printable(inspection.path));
+/// The members of an object about a file.
+void write_inspection(json::Writer& writer, const Inspection& inspection) {
+    writer.key("path").string(printable(inspection.path));
     writer.key("fits")
         .boolean(inspection.fits)
         .key("verdict")
@@ -87,7 +73,32 @@ void print_json(std::ostream& out, const Inspection& inspection) {
         writer.key("inherits").string(printable(option.inherits));
         writer.key("meaning").string(printable(option.doc)).end_object();
     }
-    writer.end_array().end_object();
+    writer.end_array();
+}
+
+void print_json(std::ostream& out, const Inspection& inspection) {
+    std::string text;
+    json::Writer writer(text);
+    writer.begin_object();
+    write_inspection(writer, inspection);
+    writer.end_object();
+    out << text << "\n";
+}
+
+void print_json(std::ostream& out, const std::vector<PluginCheck>& checks) {
+    std::string text;
+    json::Writer writer(text);
+    writer.begin_array();
+    for (const PluginCheck& check : checks) {
+        writer.begin_object().key("name").string(printable(check.name));
+        write_inspection(writer, check.inspection);
+        writer.key("problems").begin_array();
+        for (const std::string& problem : check.options) {
+            writer.string(printable(problem));
+        }
+        writer.end_array().end_object();
+    }
+    writer.end_array();
     out << text << "\n";
 }
 
@@ -152,34 +163,27 @@ Result<Exit> plugin_list(Session& session) {
         }
         return Exit::failed;
     }
-    pluginhost::Inherited inherited;
-    for (const settings::Effective& entry : loaded->effective) {
-        inherited[entry.name] = entry.value;
-    }
+    const auto checks = check_plugins(*loaded, session.terminal.environment);
+    bool all_good = true;
     TextTable table({{"NAME"}, {"ID"}, {"VERSION"}, {"OFFERS"}, {"FILE"}, {"VERDICT"}});
-    bool all_fit = true;
-    std::vector<std::string> problems;
-    for (const settings::PluginSettings& plugin : loaded->settings.plugins) {
-        const std::string path = found_in(loaded->settings.plugin_folders, plugin.path);
-        const Inspection inspection = pluginhost::inspect(path);
-        all_fit = all_fit && inspection.fits;
-        table.add({plugin.name, inspection.stamp ? inspection.stamp->plugin_id : "",
+    for (const PluginCheck& check : checks) {
+        const Inspection& inspection = check.inspection;
+        all_good = all_good && inspection.fits && check.options.empty();
+        table.add({check.name, inspection.stamp ? inspection.stamp->plugin_id : "",
                    inspection.stamp ? inspection.stamp->plugin_version : "",
-                   joined(inspection.kinds), path, verdict_of(inspection)});
-        if (!inspection.fits) {
-            continue;
-        }
-        const auto checked = pluginhost::check_options(plugin, inspection.options,
-                                                       session.terminal.environment, inherited);
-        if (!checked) {
-            problems.insert(problems.end(), checked.error().begin(), checked.error().end());
+                   joined(inspection.kinds), inspection.path, verdict_of(inspection)});
+    }
+    if (session.json()) {
+        print_json(session.terminal.out, checks);
+    } else {
+        table.print(session.terminal.out);
+        for (const PluginCheck& check : checks) {
+            for (const std::string& problem : check.options) {
+                session.terminal.err << printable(problem) << "\n";
+            }
         }
     }
-    table.print(session.terminal.out);
-    for (const std::string& problem : problems) {
-        session.terminal.err << printable(problem) << "\n";
-    }
-    return all_fit && problems.empty() ? Exit::ok : Exit::failed;
+    return all_good ? Exit::ok : Exit::failed;
 }
 
 } // namespace queen::ctl

@@ -61,7 +61,7 @@ Result<Request> request_of(const Arguments& arguments) {
         return fail(words.error());
     }
     auto path = path_of(arguments);
-    const auto batch = arguments.whole("batch", 0, 1, 100'000);
+    const auto batch = arguments.whole("batch", 0, 1, 10'000);
     const auto partitions = arguments.whole("partitions", 0, 1, 1'000);
     const auto timeout = arguments.duration("timeout");
     const auto lease = arguments.duration("lease");

@@ -126,10 +126,38 @@ std::string build_head(const Reply& reply, const AnswerForm& form) {
     return head;
 }
 
-Reply refusal_reply(const Refusal& refusal) {
+std::string_view refusal_code(int status) noexcept {
+    switch (status) {
+    case 408:
+        return "request_timeout";
+    case 413:
+        return "too_large";
+    case 414:
+        return "uri_too_long";
+    case 417:
+        return "expectation_failed";
+    case 431:
+        return "head_too_large";
+    case 503:
+        return "overloaded";
+    case 505:
+        return "http_version";
+    default:
+        return status < 500 ? "bad_request" : "internal";
+    }
+}
+
+Reply plain_reply(int status, std::string_view text, std::string_view code) {
     Reply reply;
-    reply.status = refusal.status;
-    json::Writer(reply.body).begin_object().key("error").string(refusal.text).end_object();
+    reply.status = status;
+    json::Writer writer(reply.body);
+    writer.begin_object().key("error").string(text);
+    writer.key("code").string(code.empty() ? refusal_code(status) : code).end_object();
+    return reply;
+}
+
+Reply refusal_reply(const Refusal& refusal) {
+    Reply reply = plain_reply(refusal.status, refusal.text, refusal.code);
     if (refusal.retry_later) {
         reply.headers.emplace_back("Retry-After", "1");
     }

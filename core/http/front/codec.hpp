@@ -36,7 +36,13 @@ std::string build_head(const Reply& reply, const AnswerForm& form);
 /// True when an answer of this status has a body.
 bool has_body(int status) noexcept;
 
-/// `{"error":"..."}` of a refusal, closing the connection.
+/// The stable word of a status that the front gives by itself: `too_large` for 413.
+std::string_view refusal_code(int status) noexcept;
+
+/// `{"error","code"}`; an empty code is the one of the status.
+Reply plain_reply(int status, std::string_view text, std::string_view code = {});
+
+/// The answer to a refused request; it closes the connection.
 Reply refusal_reply(const Refusal& refusal);
 
 } // namespace queen::http

@@ -20,6 +20,7 @@ struct Refusal {
     int status = 400;
     std::string text;
     bool retry_later = false; ///< a passing shortage: say when to come back
+    std::string_view code{};  ///< stable word for programs; "" for the one of the status
 };
 
 struct HeadLimits {

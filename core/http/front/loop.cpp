@@ -353,7 +353,7 @@ void Loop::begin_stop() {
         if (connection->reader.idle()) {
             close(*connection);
         } else {
-            refuse(*connection, {503, "the broker is shutting down", true});
+            refuse(*connection, {503, "the broker is shutting down", true, "shutting_down"});
         }
     }
 }

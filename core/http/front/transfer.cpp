@@ -189,9 +189,7 @@ void Loop::deliver(Message& message) {
         break;
     case Message::Kind::dropped:
         if (connection != nullptr) {
-            answer(*connection,
-                   {.status = 500, .body = "{\"error\":\"the request was dropped unanswered\"}"},
-                   {});
+            answer(*connection, plain_reply(500, "the request was dropped unanswered"), {});
         }
         break;
     case Message::Kind::answer:
@@ -216,7 +214,7 @@ void Loop::answer(Connection& connection, Reply reply, std::function<void()> und
     connection.on_gone = nullptr;
     connection.undelivered = std::move(undelivered);
     if (reply.status < 200 || reply.status > 599) {
-        reply = {.status = 500, .body = "{\"error\":\"the route gave no valid status\"}"};
+        reply = plain_reply(500, "the route gave no valid status");
     }
     connection.close_after = connection.close_after || reply.close || stop_deadline_.has_value();
     const AnswerForm form{.to_head = connection.to_head,

@@ -15,7 +15,10 @@ namespace queen::app {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 class DataDirectoryTest : public testing::Test {
 protected:
@@ -52,6 +55,14 @@ TEST_F(DataDirectoryTest, AFileIsNoDirectory) {
     const auto below = open_data_directory(path("file/x"), account_);
     ASSERT_FALSE(below);
     EXPECT_THAT(below.error().message, HasSubstr("not a directory"));
+}
+
+// Nobody, not even root, makes a directory there; that none is there is not the reason.
+TEST_F(DataDirectoryTest, OneThatCannotBeMadeSaysWhy) {
+    const auto opened = open_data_directory("/sys/queen", account_);
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message, AllOf(StartsWith("cannot make data directory /sys/queen: "),
+                                              Not(HasSubstr("No such file or directory"))));
 }
 
 TEST_F(DataDirectoryTest, ASecondLockNamesTheProcessThatHasTheFirst) {

@@ -66,7 +66,7 @@ TEST(Codec, FitsHeadsOfAnySize) {
 TEST(Codec, TellsRefusalsAsJson) {
     const Reply reply = refusal_reply({413, "the \"body\" is too long", true});
     EXPECT_EQ(reply.status, 413);
-    EXPECT_EQ(reply.body, R"({"error":"the \"body\" is too long"})");
+    EXPECT_EQ(reply.body, R"({"error":"the \"body\" is too long","code":"too_large"})");
     EXPECT_TRUE(reply.close);
     ASSERT_EQ(reply.headers.size(), 1u);
     EXPECT_EQ(reply.headers[0].first, "Retry-After");

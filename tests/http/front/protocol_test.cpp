@@ -1,4 +1,5 @@
 // What a client sees on the wire: framing, order, persistence, refusals it can read.
+#include "http/front/codec.hpp"
 #include "http/front/front_fixture.hpp"
 
 #include <random>
@@ -213,6 +214,9 @@ TEST_F(Protocol, RefusedRequestsAreToldInJsonAndNothingBehindThemIsServed) {
         EXPECT_EQ(answer.field("Content-Type"), "application/json");
         EXPECT_EQ(answer.field("Connection"), "Close");
         EXPECT_TRUE(answer.body.starts_with("{\"error\":\"")) << answer.body;
+        EXPECT_TRUE(
+            answer.body.ends_with("\"code\":\"" + std::string(http::refusal_code(status)) + "\"}"))
+            << answer.body;
         EXPECT_TRUE(client.ended());
     }
     EXPECT_EQ(handler_.count, 0u);
@@ -283,7 +287,7 @@ TEST_F(Protocol, AnExchangeThatIsDroppedOrThrownIsA500AndTheConnectionGoesOn) {
     for (const std::string target : {"/drop", "/throw"}) {
         const Answer answer = client.ask(get(target));
         EXPECT_EQ(answer.status, 500);
-        EXPECT_TRUE(answer.body.starts_with("{\"error\":\"")) << answer.body;
+        EXPECT_TRUE(answer.body.ends_with("\"code\":\"internal\"}")) << answer.body;
     }
     EXPECT_EQ(client.ask(get("/echo")).status, 200);
     client.send(get("/hold"));

@@ -24,6 +24,7 @@ TEST_F(Stop, K33AnswersInFlightGoOutAndTheRestEndsInOrder) {
     EXPECT_TRUE(idle.ended()); // so the stop has begun
     const Answer told = half.read();
     EXPECT_EQ(told.status, 503);
+    EXPECT_TRUE(told.body.ends_with("\"code\":\"shutting_down\"}")) << told.body;
     EXPECT_EQ(told.field("Retry-After"), "1");
     EXPECT_TRUE(half.ended());
     EXPECT_THROW(connect(), Ended);

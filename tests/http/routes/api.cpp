@@ -50,7 +50,8 @@ struct Api::Broker {
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3"}) {}
+          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
+                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); }}) {}
 
     broker::Sources sources;
     broker::Parking parking;

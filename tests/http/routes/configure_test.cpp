@@ -154,6 +154,9 @@ TEST_F(ConfigureRoute, EncryptionWithoutAKeyIsRefused) {
 TEST_F(ConfigureRoute, WhatIsNotAConfigurationIsRefused) {
     EXPECT_THAT(error(""), StartsWith("bad body: "));
     EXPECT_EQ(error("[]"), "bad body: the body is not an object");
+    EXPECT_EQ(at(refused("").body, "code"), "bad_body");
+    EXPECT_EQ(at(refused("[]").body, "code"), "bad_body");
+    EXPECT_EQ(at(refused("{}").body, "code"), "bad_request");
     EXPECT_EQ(error("{}"), "queue is required");
     EXPECT_EQ(error(R"({"queue":null})"), "queue is required");
     EXPECT_EQ(error(R"({"queue":7})"), "queue must be a string");

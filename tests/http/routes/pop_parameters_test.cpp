@@ -37,6 +37,19 @@ TEST_F(PopParameters, DefaultsAreTheContracts) {
     EXPECT_EQ(a.sub_from, "");
 }
 
+// A default above the parameter's bound would refuse every pop that names no batch.
+TEST_F(PopParameters, EveryDefaultBatchOfTheSettingsIsAccepted) {
+    const auto largest = [](const std::string& batch) {
+        return settings::load_text("q.yaml", "pop: {default_batch: " + batch + "}", {{"HOME", "/"}},
+                                   {});
+    };
+    const auto loaded = largest("10000");
+    ASSERT_TRUE(loaded.has_value());
+    api.settings.pop.default_batch = loaded->settings.pop.default_batch;
+    EXPECT_EQ(args("").budget, 10'000);
+    EXPECT_FALSE(largest("10001").has_value());
+}
+
 TEST_F(PopParameters, AreHandedOn) {
     const PopArgs a =
         args("?batch=10000&partitions=1000&leaseSeconds=604800&autoAck=true&wait=false"

@@ -204,6 +204,18 @@ TEST(Router, TheNetworkThreadOnlyMatches) {
     EXPECT_EQ(pop->answer->status, 204);
 }
 
+TEST(Router, AQueryThatCannotBeDecodedIs400OnEveryRoute) {
+    Api api;
+    for (const char* target :
+         {"/status?x=%zz", "/api/v1/resources/queues?namespace=%ff", "/api/v1/dlq?%2"}) {
+        const auto reply = api.ask("GET", target);
+        EXPECT_EQ(reply.status, 400) << target;
+        EXPECT_EQ(at(reply.body, "code"), "bad_request");
+    }
+    EXPECT_EQ(api.ask("POST", "/api/v1/push?%", R"({"items":[]})").status, 400);
+    EXPECT_EQ(api.store.calls, 0u);
+}
+
 TEST(Router, APathThatCannotBeDecodedIs400) {
     Api api;
     for (const char* path : {"/api/v1/pop/queue/%", "/api/v1/pop/queue/%4", "/api/v1/pop/queue/%zz",

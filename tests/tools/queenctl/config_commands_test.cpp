@@ -45,6 +45,26 @@ TEST_F(ConfigCommands, CheckAcceptsAndWarnsWithoutTheEnvironment) {
     EXPECT_EQ(command_line({"config", "check", "/nowhere"}).exit, Exit::failed);
 }
 
+TEST_F(ConfigCommands, CheckJudgesThePluginsThatAreThere) {
+    const std::string folders = "plugin_folders: [" QUEEN_PLUGIN_DIR "]\n";
+    write(folders +
+          "plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0, hitns: 1}}\n"
+          "  - {name: text, path: " +
+          path_ + "}\n");
+    const Outcome outcome = command_line({"config", "check", path_});
+    EXPECT_EQ(outcome.exit, Exit::failed);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(path_ + ":3:56: plugin 'sqlscan': hints"));
+    EXPECT_THAT(outcome.err, HasSubstr(path_ + ":3:59: plugin 'sqlscan': hitns"));
+    EXPECT_THAT(outcome.err, HasSubstr(path_ + ":4:12: plugin 'text': " + path_ + " is not a"));
+
+    write(folders + "plugins:\n  - {name: mine, path: mine.so}\ncandidates: {default: mine}\n");
+    const Outcome elsewhere = command_line({"config", "check", path_});
+    EXPECT_EQ(elsewhere.exit, Exit::ok);
+    EXPECT_THAT(elsewhere.err,
+                HasSubstr("warning: " + path_ + ":3:12: plugin 'mine': mine.so is in none of"));
+}
+
 TEST_F(ConfigCommands, ShowPrintsValuesAndSourcesAndNoSecret) {
     write("database: postgres://joe:hunter2@db/x\n");
     const settings::Environment env{{"HOME", "/home/ada"}, {"HOSTNAME", "alpha"}, {"PORT", "7000"}};

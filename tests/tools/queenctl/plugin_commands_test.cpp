@@ -59,6 +59,25 @@ TEST(PluginCommands, ListChecksEachEntryAndItsOptions) {
     EXPECT_EQ(missing.exit, Exit::failed);
     EXPECT_THAT(missing.out, HasSubstr("none.so"));
 
+    // Where the command runs is no plugin folder: the broker would not find it there either.
+    std::filesystem::copy_file(kPlugin, "beside.so",
+                               std::filesystem::copy_options::overwrite_existing);
+    const Outcome beside = list("plugins:\n  - {name: a, path: beside.so}\n"
+                                "candidates: {default: a}\n");
+    std::filesystem::remove("beside.so");
+    EXPECT_EQ(beside.exit, Exit::failed) << beside.out;
+    EXPECT_THAT(beside.out, HasSubstr("is in none of the plugin folders"));
+
+    std::ofstream(path) << folders
+                        << "plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0}}\n";
+    const Outcome outcome = command_line({"plugin", "list", path, "--json"});
+    EXPECT_EQ(outcome.exit, Exit::failed);
+    const auto document = json::Document::parse(outcome.out);
+    ASSERT_TRUE(document.has_value()) << outcome.out;
+    EXPECT_EQ(document->root().at(0)["name"].string(), "sqlscan");
+    EXPECT_EQ(document->root().at(0)["fits"].boolean(), true);
+    EXPECT_EQ(document->root().at(0)["problems"].size(), 1u);
+
     const Outcome faulty = list("plugins: 5\n");
     EXPECT_EQ(faulty.exit, Exit::failed);
     EXPECT_THAT(faulty.err, HasSubstr(path + ":2:10: plugins: is a single value"));

@@ -144,6 +144,7 @@ TEST(PopCommand, UsageIsCheckedBeforeAnythingIsAsked) {
         {{"q", "--lease", "0s"}, "--lease is not in whole seconds, at least 1s"},
         {{"q", "--ack", "--auto-ack"}, "--auto-ack and --ack exclude each other"},
         {{"q", "--batch", "x"}, "--batch \"x\": allowed is a whole number"},
+        {{"q", "--batch", "10001"}, "allowed is a whole number from 1 to 10000"},
         {{"q", "r"}, "one word too many: \"r\""},
     };
     for (const auto& [words, message] : cases) {
