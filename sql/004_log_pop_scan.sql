@@ -4,18 +4,22 @@
 -- candidate costs one empty claim. Waiting, locks and errors: see 004_log_pop.sql.
 
 -- The oldest last_write_at a scan has to look at: the watermark less two minutes, which cover the
--- second by which last_write_at is rounded and pushes that commit late. Epoch without a watermark.
-CREATE OR REPLACE FUNCTION queen._scan_floor(p_qid uuid, p_group text) RETURNS timestamptz
+-- second by which last_write_at is rounded and pushes that commit late. Epoch without a watermark,
+-- and with one in the future: the clock was set back, and what is written now lies below it.
+CREATE OR REPLACE FUNCTION queen._scan_floor(p_qid uuid, p_group text, p_now timestamptz)
+RETURNS timestamptz
 LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT w.last_empty_scan_at FROM queen.consumer_watermarks w
-                     WHERE w.queue_id = p_qid AND w.consumer_group = p_group),
+                     WHERE w.queue_id = p_qid AND w.consumer_group = p_group
+                       AND w.last_empty_scan_at <= p_now),
                     'epoch') - interval '2 minutes'
 $$;
 
 -- @
 -- After a scan of these queues that took nothing: moves the watermark of each to p_scan_at, when
 -- the last check is 30 s old and nothing at all is pending there, leases ignored. Otherwise only
--- the check is noted, so that a backlog under somebody's lease stays in sight (SC-2, K10).
+-- the check is noted, so that a backlog under somebody's lease stays in sight (SC-2, K10). A check
+-- in the future was made before the clock was set back, and counts as old.
 CREATE OR REPLACE FUNCTION queen._note_empty_scan(
     p_qids uuid[], p_group text, p_scan_at timestamptz)
 RETURNS void
@@ -40,12 +44,14 @@ BEGIN
             END IF;
             CONTINUE;
         END IF;
-        CONTINUE WHEN v_mark.updated_at > p_scan_at - interval '30 s';
+        CONTINUE WHEN v_mark.updated_at > p_scan_at - interval '30 s'
+            AND v_mark.updated_at < p_scan_at + interval '30 s';
         SELECT w.last_empty_scan_at, w.updated_at INTO v_mark
         FROM queen.consumer_watermarks w
         WHERE w.queue_id = v_qid AND w.consumer_group = p_group
         FOR UPDATE SKIP LOCKED;
-        CONTINUE WHEN NOT FOUND OR v_mark.updated_at > p_scan_at - interval '30 s';
+        CONTINUE WHEN NOT FOUND OR (v_mark.updated_at > p_scan_at - interval '30 s'
+                                    AND v_mark.updated_at < p_scan_at + interval '30 s');
         UPDATE queen.consumer_watermarks w SET
             updated_at = p_scan_at,
             last_empty_scan_at = CASE WHEN EXISTS (
@@ -54,9 +60,11 @@ BEGIN
                 LEFT JOIN queen.log_consumers c
                   ON c.partition_id = p.id AND c.consumer_group = p_group
                 WHERE p.queue_id = v_qid
-                  AND p.last_write_at >= queen._scan_floor(v_qid, p_group)
+                  AND p.last_write_at >= queen._scan_floor(v_qid, p_group, p_scan_at)
                   AND (c.partition_id IS NULL OR p.last_offset > c.committed))
-                THEN w.last_empty_scan_at ELSE p_scan_at END
+                THEN CASE WHEN w.last_empty_scan_at > p_scan_at THEN 'epoch'
+                          ELSE w.last_empty_scan_at END
+                ELSE p_scan_at END
         WHERE w.queue_id = v_qid AND w.consumer_group = p_group;
     END LOOP;
 END $$;
@@ -89,7 +97,7 @@ BEGIN
               LEFT JOIN queen.log_consumers c
                 ON c.partition_id = p.id AND c.consumer_group = p_group
               WHERE p.queue_id = u.qid
-                AND p.last_write_at >= queen._scan_floor(u.qid, p_group)
+                AND p.last_write_at >= queen._scan_floor(u.qid, p_group, v_now)
                 AND (c.partition_id IS NULL OR p.last_offset > c.committed)
                 AND (c.worker_id IS NULL OR c.lease_expires_at IS NULL
                      OR c.lease_expires_at < v_now)
@@ -261,7 +269,7 @@ BEGIN
             LEFT JOIN queen.log_consumers c
               ON c.partition_id = p.id AND c.consumer_group = p_group
             WHERE p.queue_id = u.qid
-              AND p.last_write_at >= queen._scan_floor(u.qid, p_group)
+              AND p.last_write_at >= queen._scan_floor(u.qid, p_group, v_now)
               AND (c.partition_id IS NULL OR p.last_offset > c.committed)
               AND (c.worker_id IS NULL OR c.lease_expires_at IS NULL
                    OR c.lease_expires_at < v_now)
@@ -323,7 +331,7 @@ END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
-    '_scan_floor(uuid, text)', '_note_empty_scan(uuid[], text, timestamptz)',
+    '_scan_floor(uuid, text, timestamptz)', '_note_empty_scan(uuid[], text, timestamptz)',
     '_scan_and_claim(uuid[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean)',
     '_any_pending(uuid[], text)',
     'log_pop_wildcard_bin_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',

@@ -28,9 +28,10 @@
 namespace queen::app {
 namespace {
 
-/// Sessions of an embedded server beyond the pool: the canceller's, the installer's two, and a few
-/// for the operator's psql.
-constexpr int kSpareConnections = 12;
+/// Connections of an embedded server: for two brokers of this size, since another one may use it by
+/// url, and beside their pools a canceller's, an installer's two and a few for the operator's psql.
+constexpr int kBrokers = 2;
+constexpr int kSpareConnections = 16;
 
 /// How long a cancelled statement may take to end before its link is given up.
 constexpr std::chrono::seconds kCancelPatience{2};
@@ -142,7 +143,7 @@ Result<void> BrokerApp::Parts::open_database() {
     if (settings.database.embedded) {
         auto started = EmbeddedPostgres::start(
             {.data_directory = settings.data_directory,
-             .max_connections = static_cast<int>(sessions) + kSpareConnections});
+             .max_connections = kBrokers * static_cast<int>(sessions) + kSpareConnections});
         if (!started) {
             return fail(std::move(started).error());
         }

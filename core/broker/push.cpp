@@ -164,7 +164,10 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     }
 
     void refused(const Call& call, const Error& error) {
-        if (error.code == Errc::transient && call.tries < kTransientTries) {
+        // Without a SQLSTATE the link broke and the statement may have committed (ERR-2): only the
+        // client knows whether its queue's dedup window makes another try safe.
+        const bool rolled_back = error.code == Errc::transient && !error.sqlstate.empty();
+        if (rolled_back && call.tries < kTransientTries) {
             calls.push_front(call);
             return;
         }

@@ -1,6 +1,7 @@
 // What happens when broker or database die, and what a start that cannot work says.
 #include "support/api.hpp"
 #include "support/broker_process.hpp"
+#include "support/sql_session.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gmock/gmock.h>
@@ -158,6 +159,18 @@ TEST_F(QueendTest, TwoBrokersShareOneDatabaseByUrl) {
                          .data_directory = directory_.path() + "/guest"});
     Api(owner.port()).push_ids("q", "p", {"t"});
     EXPECT_THAT(Api(guest.port()).pop("q").ids(), ElementsAre("t"));
+}
+
+// With every session of both in use, the operator's psql still gets in.
+TEST_F(QueendTest, AnEmbeddedDatabaseHasRoomForAGuestOfTheSameSize) {
+    constexpr int kSessions = 20;
+    const BrokerProcess owner(options("database: {sessions: " + std::to_string(kSessions) + "}\n"));
+    const auto url = "host=" + directory_.path() + "/data/run user=queen dbname=queen";
+    std::vector<SqlSession> both;
+    for (int i = 0; i < 2 * kSessions; ++i) {
+        both.emplace_back(url);
+    }
+    EXPECT_EQ(SqlSession(url).one("SELECT 1"), "1");
 }
 
 /// One line that names what is wrong, and no success.

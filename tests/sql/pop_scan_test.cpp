@@ -160,6 +160,20 @@ TEST_F(Wildcard, APushThatCommitsAfterTheWatermarkMovedIsFound) {
     EXPECT_EQ(wildcard({}), "p:1+0*1");
 }
 
+TEST_F(Wildcard, AWatermarkOfAClockThatWasSetBackHidesNothing) {
+    push("q", "p", {"a"});
+    wildcard({.auto_ack = true});
+    clock(4000);
+    wildcard({});
+    EXPECT_EQ(watermark(), "4000 4000");
+    clock(1000);
+    push("q", "p", {"b"});
+    EXPECT_TRUE(pending());
+    EXPECT_EQ(wildcard({.lease = 3600}), "p:1+0*1");
+    EXPECT_EQ(wildcard({}), "");
+    EXPECT_EQ(watermark(), "epoch 1000") << "else it would hide the lease's data at 4000";
+}
+
 TEST_F(Wildcard, AScanLooksOnlyAtPartitionsWrittenSinceTheWatermark) {
     push("q", "old", {"a"});
     wildcard({.auto_ack = true});

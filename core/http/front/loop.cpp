@@ -30,19 +30,18 @@ ConnectionId unpack(std::uint64_t data) noexcept {
     return {static_cast<std::uint32_t>(data), static_cast<std::uint32_t>(data >> 32)};
 }
 
-/// What others of the process need: database sessions, files, the mesh.
-std::size_t connections_for(std::size_t configured, std::size_t descriptor_limit) noexcept {
-    const std::size_t others = std::max<std::size_t>(64, descriptor_limit / 8);
-    const std::size_t possible =
-        descriptor_limit > others + 16 ? descriptor_limit - others : std::size_t{16};
-    return configured == 0 ? possible : std::min(configured, possible);
-}
-
 Poco::Logger& logger() {
     return Poco::Logger::get("http");
 }
 
 } // namespace
+
+std::size_t Loop::connections_for(std::size_t configured, std::size_t descriptor_limit) noexcept {
+    const std::size_t others = std::max(kOtherDescriptors, descriptor_limit / 8) + kRefusedAtOnce;
+    const std::size_t possible =
+        descriptor_limit > others + 16 ? descriptor_limit - others : std::size_t{16};
+    return configured == 0 ? possible : std::min(configured, possible);
+}
 
 Loop::Loop(Limits limits, Listeners listeners, std::size_t descriptor_limit, Handler& handler,
            const Clock& clock)

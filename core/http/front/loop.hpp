@@ -42,12 +42,19 @@ public:
     static constexpr std::size_t kReadsPerTurn = 1024 * 1024; ///< bytes of one connection
     static constexpr int kAcceptsPerTurn = 64;
     static constexpr std::size_t kRefusedAtOnce = 64; ///< connections told 503, beyond the limit
+    /// At least these are left to others of the process: database sessions, files, the mesh.
+    static constexpr std::size_t kOtherDescriptors = 64;
     static constexpr std::chrono::milliseconds kLingerSilence{5'000};
     static constexpr std::chrono::milliseconds kLingerTime{30'000};
     static constexpr std::size_t kLingerBytes = 256u << 20; ///< drained at least; 4 bodies else
     static constexpr std::chrono::milliseconds kLingerAtStop{250};
     static constexpr std::chrono::milliseconds kAcceptPause{200}; ///< without any descriptor left
     static constexpr std::chrono::seconds kShortageLines{10};     ///< between two lines about it
+
+    /// How many connections are served. Those that are told 503 hold a descriptor as well, so they
+    /// are left out, or a crowd at the limit would cost the database its sessions (K14).
+    static std::size_t connections_for(std::size_t configured,
+                                       std::size_t descriptor_limit) noexcept;
 
     /// @param descriptor_limit of the process; bounds the connections when `limits` does not
     Loop(Limits limits, Listeners listeners, std::size_t descriptor_limit, Handler& handler,

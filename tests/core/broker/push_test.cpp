@@ -256,6 +256,16 @@ TEST_F(PushTest, ATimeOutIsNotSentAgain) {
         << "it may have committed: only the client's retry with the same id is safe";
 }
 
+TEST_F(PushTest, ALostLinkIsNotSentAgain) {
+    int calls = 0;
+    store_.on_push = [&](const auto&, const auto& done) {
+        ++calls;
+        done(fail(Errc::transient, "the link to the database broke"));
+    };
+    EXPECT_EQ(push({{"q", "a", "1", "1"}})[0].status, PushStatus::error);
+    EXPECT_EQ(calls, 1) << "it may have committed, and without a dedup window be stored twice";
+}
+
 TEST_F(PushTest, ManyPartitionsGoInStatementsOfBoundedSize) {
     store_everything();
     std::vector<PushItem> items;

@@ -1,5 +1,6 @@
 // Slow, idle, many and greedy clients: every limit is stated, and met on a clock the test moves.
 #include "http/front/front_fixture.hpp"
+#include "http/front/loop.hpp"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -322,6 +323,16 @@ TEST_F(Limits, ABodyGivenUpDoesNotCountAgainstTheBudget) {
     } while (front_->statistics().timed_out == 0);
     EXPECT_EQ(slow.read().status, 408);
     EXPECT_EQ(connect().ask(request).status, 200) << "though the slow one is still connected";
+}
+
+TEST_F(Limits, K14ClientsThatAreRefusedTakeNoDescriptorOfOthers) {
+    for (const std::size_t limit : {192u, 256u, 512u, 1024u, 20'000u}) {
+        const auto served = http::Loop::connections_for(0, limit);
+        EXPECT_LE(served + http::Loop::kRefusedAtOnce + http::Loop::kOtherDescriptors, limit)
+            << limit;
+        EXPECT_EQ(http::Loop::connections_for(1 << 20, limit), served);
+    }
+    EXPECT_EQ(http::Loop::connections_for(5, 1024), 5u);
 }
 
 TEST_F(Limits, WithoutDescriptorsAClientIsRefusedAndTheFrontGoesOn) {
