@@ -45,16 +45,25 @@ Poco::Logger& logger() {
     return Poco::Logger::get("queen.store");
 }
 
-std::string trimmed(const char* text) {
-    std::string out = text == nullptr ? "" : text;
-    while (!out.empty() && (out.back() == '\n' || out.back() == ' ')) {
+/// What libpq says in several lines, as one: it goes into log lines and answers.
+std::string one_line(const char* text) {
+    std::string out;
+    for (const char* c = text == nullptr ? "" : text; *c != '\0'; ++c) {
+        const bool blank = *c == '\n' || *c == '\t' || *c == ' ';
+        if (!blank) {
+            out += *c;
+        } else if (!out.empty() && out.back() != ' ') {
+            out += ' ';
+        }
+    }
+    if (!out.empty() && out.back() == ' ') {
         out.pop_back();
     }
     return out;
 }
 
 std::string field(const PGresult* result, int code) {
-    return trimmed(PQresultErrorField(result, code));
+    return one_line(PQresultErrorField(result, code));
 }
 
 Error error_of(const PGresult* result, const PGconn* connection) {
@@ -63,10 +72,10 @@ Error error_of(const PGresult* result, const PGconn* connection) {
     error.code = errc_of_sqlstate(error.sqlstate);
     error.message = field(result, PG_DIAG_MESSAGE_PRIMARY);
     if (error.message.empty()) { // libpq's own: the link broke
-        error.message = trimmed(PQresultErrorMessage(result));
+        error.message = one_line(PQresultErrorMessage(result));
     }
     if (error.message.empty()) {
-        error.message = trimmed(PQerrorMessage(connection));
+        error.message = one_line(PQerrorMessage(connection));
     }
     if (const std::string detail = field(result, PG_DIAG_MESSAGE_DETAIL); !detail.empty()) {
         error.message += " (" + detail + ")";
@@ -186,7 +195,7 @@ Result<void> PgSession::connect() {
     }
     PGconn* const link = connection();
     if (PQstatus(link) != CONNECTION_OK) {
-        return fail(Errc::unavailable, "database: " + trimmed(PQerrorMessage(link)));
+        return fail(Errc::unavailable, "database: " + one_line(PQerrorMessage(link)));
     }
     if (PQsetnonblocking(link, 1) != 0) {
         return fail(Errc::unavailable, "database: the link cannot be made non-blocking");
@@ -255,7 +264,7 @@ bool PgSession::check() {
 Error PgSession::lost_error() {
     quarantine();
     return Error{Errc::transient,
-                 "the link to the database broke: " + trimmed(PQerrorMessage(connection())),
+                 "the link to the database broke: " + one_line(PQerrorMessage(connection())),
                  {}};
 }
 

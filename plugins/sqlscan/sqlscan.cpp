@@ -132,6 +132,9 @@ void SqlScan::settle(const plugin::Scope& scope, std::unique_ptr<plugin::Cookie>
     if (group == nullptr) {
         return;
     }
+    // Who was served goes behind those who still wait: a partition with a huge backlog must not be
+    // the first of every claim (K12).
+    std::vector<const plugin::Verdict*> served;
     for (const plugin::Verdict& verdict : verdicts) {
         if (verdict.token >= offered->names.size()) {
             continue;
@@ -144,13 +147,9 @@ void SqlScan::settle(const plugin::Scope& scope, std::unique_ptr<plugin::Cookie>
         case VerdictKind::empty:
             break;
         case VerdictKind::took_acked:
-            if (!verdict.drained) {
-                offer_again(*group, name.partition, verdict.partition_id, now);
-            }
-            break;
         case VerdictKind::took_leased:
             if (!verdict.drained) {
-                offer_again(*group, name.partition, verdict.partition_id, verdict.until);
+                served.push_back(&verdict);
             }
             break;
         case VerdictKind::leased:
@@ -165,6 +164,10 @@ void SqlScan::settle(const plugin::Scope& scope, std::unique_ptr<plugin::Cookie>
         if (!name.settled) { // not evaluated
             offer_again(*group, name.partition, {}, now);
         }
+    }
+    for (const plugin::Verdict* verdict : served) {
+        offer_again(*group, verdict->partition, verdict->partition_id,
+                    verdict->kind == VerdictKind::took_leased ? verdict->until : now);
     }
 }
 

@@ -25,6 +25,21 @@ TEST_F(Push, GivesConsecutiveOffsetsAndStoresBlobHashesAndRange) {
     EXPECT_EQ(rows.get(1, 0) + "-" + rows.get(1, 1), "3-3");
 }
 
+// K16: nothing on the way is narrower than 64 bits, and a duplicate spends no number.
+TEST_F(Push, K16_OffsetsGoOnBeyond32And53Bits) {
+    push("q", "p", {"a"});
+    for (const std::string offset : {"2147483646", "9007199254740992"}) {
+        sql.query("update queen.log_partitions set last_offset = $2 where id = $1",
+                  {pid(), offset});
+        const auto next = std::to_string(std::stoll(offset) + 1);
+        EXPECT_EQ(push("q", "p", {"b" + offset, "c" + offset}), "queued " + next);
+        EXPECT_EQ(push("q", "p", {"c" + offset}),
+                  "duplicate 0:" + std::to_string(std::stoll(offset) + 2));
+        EXPECT_EQ(sql.one("select last_offset from queen.log_partitions where id = $1", {pid()}),
+                  std::to_string(std::stoll(offset) + 2));
+    }
+}
+
 TEST_F(Push, AnswersWithTheIdOfThePartitionAndTheStampOfTheSegment) {
     const std::string answer =
         sql.one("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x')", {hash("a")});

@@ -31,7 +31,12 @@ int main(int argc, char** argv) {
                                   pause_for,
                                   queen::settings::process_environment()};
     try {
-        return static_cast<int>(queen::ctl::run(words, terminal));
+        const auto exit = queen::ctl::run(words, terminal);
+        if (!std::cout.flush() && exit == queen::ctl::Exit::ok) {
+            std::cerr << "queenctl: the output could not be written\n";
+            return static_cast<int>(queen::ctl::Exit::failed);
+        }
+        return static_cast<int>(exit);
     } catch (const std::exception& e) { // lost memory and broken promises of libraries
         std::cerr << "queenctl: " << e.what() << "\n";
         return static_cast<int>(queen::ctl::Exit::failed);

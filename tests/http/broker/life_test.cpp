@@ -234,6 +234,60 @@ TEST_F(LifeTest, K11_OnePushForManyPartitionsAnswersManyWaiters) {
     EXPECT_EQ(seen.size(), 20u);
 }
 
+// K12: a partition with a huge backlog does not keep the others from being served.
+TEST_F(LifeTest, K12_SmallPartitionsAreServedBesideABigOne) {
+    std::vector<std::string> many;
+    for (int i = 0; i < 5000; ++i) {
+        many.push_back(std::to_string(i));
+    }
+    api.push_ids(queue(), "big", many);
+    std::vector<std::array<std::string, 3>> few;
+    for (int i = 0; i < 50; ++i) {
+        few.push_back({"s" + std::to_string(i), "small", "1"});
+    }
+    api.push(queue(), few);
+    std::set<std::string> seen;
+    std::size_t big = 0;
+    int pops = 0;
+    for (; seen.size() < 50 && pops < 400; ++pops) {
+        const auto popped = api.pop(queue(), "batch=10&consumerGroup=g");
+        for (const auto& message : popped.messages) {
+            if (message.partition == "big") {
+                ++big;
+            } else {
+                seen.insert(message.partition);
+            }
+        }
+        if (!popped.messages.empty()) {
+            ASSERT_EQ(api.ack(popped.messages.back(), "completed", "g"), "true");
+        }
+    }
+    EXPECT_EQ(seen.size(), 50u) << "after " << pops << " pops";
+    EXPECT_LT(big, many.size()) << "the big one was still being read";
+}
+
+// K13: groups share nothing but the messages.
+TEST_F(LifeTest, K13_AGroupThatHoldsItsLeaseHoldsUpNobodyElse) {
+    api.push_ids(queue(), "p", {"1", "2"});
+    ASSERT_EQ(api.pop(queue(), "consumerGroup=slow&leaseSeconds=600").messages.size(), 2u);
+    for (int g = 2; g <= 10; ++g) {
+        const auto group = "g" + std::to_string(g);
+        const auto popped = api.pop(queue(), "consumerGroup=" + group);
+        ASSERT_THAT(popped.ids(), ElementsAre("1", "2")) << group;
+        EXPECT_EQ(api.ack(popped.messages[1], "completed", group), "true");
+    }
+}
+
+// K49: a group that read everything stays at the end, whatever mode later pops name.
+TEST_F(LifeTest, K49_AnIdleGroupGetsExactlyWhatIsNew) {
+    api.push_ids(queue(), "p", {"1", "2"});
+    api.pop(queue(), "consumerGroup=g&autoAck=true");
+    api.push_ids(queue(), "p", {"3"});
+    EXPECT_THAT(api.pop(queue(), "consumerGroup=g&subscriptionMode=all&autoAck=true").ids(),
+                ElementsAre("3"));
+    EXPECT_EQ(api.pop(queue(), "consumerGroup=g").status, 204);
+}
+
 TEST_F(LifeTest, K20_K23_PayloadsComeBackByteForByte) {
     const std::vector<std::string> payloads{
         R"({"i":9007199254740993,"j":18446744073709551616,"e":1e400,"d":0.1000000000000000055511151231257827,"z":-0.0,"f":1.0})",

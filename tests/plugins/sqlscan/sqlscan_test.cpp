@@ -241,6 +241,29 @@ TEST_F(SqlScanTest, ATakenPartitionWithMoreInItIsOfferedAgain) {
     EXPECT_EQ(drain(kA), Names{"p1"}) << "or when it was acknowledged";
 }
 
+// K12: who was served, and has more, goes behind those who still wait.
+TEST_F(SqlScanTest, APartitionWithABacklogDoesNotStandInFrontForEver) {
+    mark({"big", "s1", "s2"});
+    Names served;
+    for (int pop = 0; pop < 6; ++pop) {
+        Taken taken = take(kA);
+        ASSERT_FALSE(taken.offered.empty());
+        // The store claims the first name; a pop of one partition does not look at the others.
+        const auto& first = taken.offered.front();
+        served.push_back(first.partition);
+        const Verdict verdict{first.token,
+                              first.partition,
+                              id_of(7),
+                              VerdictKind::took_leased,
+                              first.partition != "big",
+                              10,
+                              clock_.now() + 60s};
+        scan_->settle(kA, std::move(taken.selection.cookie), {&verdict, 1});
+        scan_->released(kOrders, "a", id_of(7), true);
+    }
+    EXPECT_EQ(served, (Names{"big", "s1", "s2", "big", "big", "big"}));
+}
+
 TEST_F(SqlScanTest, ADrainedPartitionIsDropped) {
     mark({"p1"});
     settle(kA, take(kA), VerdictKind::took_leased, clock_.now() + 60s, true);
