@@ -52,7 +52,7 @@ ensure_packages() {
     [[ ${#missing[@]} -gt 0 ]] || return 0
 
     say "installing ${missing[*]}"
-    local drop_in=/etc/postgresql-common/createcluster.d/queen-build.conf
+    local drop_in=${QUEEN_CREATECLUSTER_DIR:-/etc/postgresql-common/createcluster.d}/queen-build.conf
     local server=0
     if printf '%s\n' "${missing[@]}" | grep -q '^postgresql-[0-9]'; then
         # The broker makes a private cluster of its own. Debian would make and start another one on
