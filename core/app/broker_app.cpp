@@ -113,9 +113,9 @@ struct BrokerApp::Parts {
     explicit Parts(const settings::Loaded& loaded)
         : settings(loaded.settings), effective(loaded.effective) {}
 
-    Result<void> open_database();
-    Result<void> load_plugins();
-    Result<void> open_network();
+    Result<void> open_database(const std::stop_token& stop);
+    Result<void> load_plugins(const std::stop_token& stop);
+    Result<void> open_network(const std::stop_token& stop);
 
     const settings::Settings settings;
     const std::vector<settings::Effective> effective; ///< what options of plugins inherit from
@@ -137,7 +137,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<http::Front> front;
 };
 
-Result<void> BrokerApp::Parts::open_database() {
+Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     const auto sessions = session_count(settings);
     auto url = settings.database.url;
     if (settings.database.embedded) {
@@ -154,7 +154,9 @@ Result<void> BrokerApp::Parts::open_database() {
     if (!conninfo) {
         return fail(std::move(conninfo).error());
     }
-    auto installed = store::Installer(*conninfo, {.apply = settings.database.apply_schema}).run();
+    store::Installer installer(*conninfo, {.apply = settings.database.apply_schema});
+    const std::stop_callback interrupt(stop, [&installer] { installer.interrupt(); });
+    auto installed = installer.run();
     if (!installed) {
         return fail(std::move(installed).error());
     }
@@ -172,7 +174,7 @@ Result<void> BrokerApp::Parts::open_database() {
     return {};
 }
 
-Result<void> BrokerApp::Parts::load_plugins() {
+Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     ticker = std::make_unique<TickerThread>(clock);
     parking = std::make_unique<broker::Parking>(*ticker, clock, backoff(settings.pop));
     plugin_services = std::make_unique<PluginServices>(*parking, *executor, *ticker, clock);
@@ -202,7 +204,7 @@ Result<void> BrokerApp::Parts::load_plugins() {
     return {};
 }
 
-Result<void> BrokerApp::Parts::open_network() {
+Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     announcer = std::make_unique<broker::Announcer>(*sources, *parking);
     push = std::make_unique<broker::Push>(
@@ -234,11 +236,16 @@ BrokerApp::~BrokerApp() {
     stop(std::chrono::milliseconds{0});
 }
 
-Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& loaded) {
+Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& loaded,
+                                                    const std::stop_token& stop) {
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
     for (const auto step : {&Parts::open_database, &Parts::load_plugins, &Parts::open_network}) {
-        if (auto done = (parts.*step)(); !done) {
+        auto done = (parts.*step)(stop);
+        if (stop.stop_requested()) {
+            return fail(Errc::shutting_down, "stopped before it was ready");
+        }
+        if (!done) {
             return fail(std::move(done).error());
         }
     }

@@ -4,14 +4,18 @@
 
 #include <chrono>
 #include <memory>
+#include <stop_token>
 
 namespace queen::app {
 
 /// The whole broker: database, plugins, pop path, network. start() to stop(), once.
 class BrokerApp {
 public:
-    /// @errors one clear line each, joined by newlines when several plugins do not fit
-    static Result<std::unique_ptr<BrokerApp>> start(const settings::Loaded& loaded);
+    /// @param stop asked for: the start ends as soon as it can, what it began is taken down
+    /// @errors one clear line each, joined by newlines when several plugins do not fit;
+    /// shutting_down when `stop` ended it
+    static Result<std::unique_ptr<BrokerApp>> start(const settings::Loaded& loaded,
+                                                    const std::stop_token& stop);
     ~BrokerApp(); ///< stop() with no grace when it was not called
     BrokerApp(const BrokerApp&) = delete;
     BrokerApp& operator=(const BrokerApp&) = delete;

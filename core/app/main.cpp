@@ -1,6 +1,7 @@
 // queend - the Queen broker.
 #include "app/broker_app.hpp"
 #include "app/logging.hpp"
+#include "app/stop_signal.hpp"
 #include "settings/settings.hpp"
 
 #include <Poco/Exception.h>
@@ -110,29 +111,21 @@ int run(const CommandLine& line) {
         logger.warning(warning);
     }
 
-    // Every thread inherits the mask, so that only the wait below sees these signals.
-    sigset_t stop_signals;
-    sigemptyset(&stop_signals);
-    sigaddset(&stop_signals, SIGINT);
-    sigaddset(&stop_signals, SIGTERM);
-    // A terminal that closes must not leave the database behind; nohup's wish is kept.
-    struct sigaction hang_up {};
-    if (sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {
-        sigaddset(&stop_signals, SIGHUP);
-    }
-    sigprocmask(SIG_BLOCK, &stop_signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
+    StopSignal stop;
 
-    auto broker = BrokerApp::start(*loaded);
+    auto broker = BrokerApp::start(*loaded, stop.token());
+    if (!broker && broker.error().code == Errc::shutting_down) {
+        logger.information("stopped before it was ready");
+        return 0;
+    }
     if (!broker) {
         std::cerr << "queend: " << broker.error().message << '\n';
         return kExitFailed;
     }
     print_ready(settings, (*broker)->port());
 
-    int signal = 0;
-    sigwait(&stop_signals, &signal);
-    logger.information("stopping on signal " + std::to_string(signal));
+    logger.information("stopping on signal " + std::to_string(stop.wait()));
     (*broker)->stop(kGrace);
     logger.information("stopped");
     return 0;

@@ -180,6 +180,36 @@ void expect_refusal(const BrokerExit& exit, const std::string& text) {
     EXPECT_THAT(exit.output, HasSubstr(text));
 }
 
+// Another installer holds the schema: a start that waits for it is stopped by a signal at once.
+TEST_F(QueendTest, AStartThatWaitsForAnotherInstallerCanBeStopped) {
+    BrokerProcess owner(options());
+    const auto conninfo = "host=" + directory_.path() + "/data/run user=queen dbname=queen";
+    SqlSession installing(conninfo);
+    installing.query("select pg_advisory_lock(778120010)");
+    BrokerExit exit;
+    std::thread second([&] {
+        exit = BrokerProcess::run_to_end({.config = "database: {url: \"" + conninfo + "\"}\n",
+                                          .data_directory = directory_.path() + "/guest"});
+    });
+    SqlSession watcher(conninfo);
+    watcher.wait_for("exists (select 1 from pg_stat_activity where application_name = 'queend' "
+                     "and query like '%pg_try_advisory_lock%')");
+    std::string pid;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::ifstream file(entry.path() / "cmdline");
+        std::string line;
+        std::getline(file, line);
+        if (line.find(directory_.path() + "/guest") != std::string::npos) {
+            pid = entry.path().filename();
+        }
+    }
+    ASSERT_FALSE(pid.empty());
+    ASSERT_EQ(kill(static_cast<pid_t>(std::stol(pid)), SIGTERM), 0);
+    second.join();
+    EXPECT_EQ(exit.status, 0) << exit.output;
+    EXPECT_THAT(exit.output, HasSubstr("stopped before it was ready"));
+}
+
 TEST_F(QueendTest, ADirectoryInUseIsRefused) {
     const BrokerProcess owner(options());
     expect_refusal(BrokerProcess::run_to_end(options()), "in use");
