@@ -150,14 +150,17 @@ public:
         auto& last = last_of_[package];
         out_of_order_ += line <= last ? 1 : 0;
         last = line;
+        seen_at_ = std::chrono::steady_clock::now();
     }
     bool complete() const {
         const std::lock_guard lock(mutex_);
         return seen_.size() >= expected_;
     }
     /// Prints the group's line of the report. @return whether every promise was kept
-    bool report(double seconds) const {
+    bool report(std::chrono::steady_clock::time_point start) const {
         const std::lock_guard lock(mutex_);
+        // Until the last line came: the workers' last polls end later, having waited in vain.
+        const auto seconds = std::chrono::duration<double>(seen_at_ - start).count();
         const auto repeated = deliveries_ - seen_.size();
         std::printf("%-8s %8zu lines %8zu missing %8zu repeated %8zu out of order %6zu packages "
                     "%10.0f lines/s\n",
@@ -175,6 +178,7 @@ private:
     std::map<std::string, std::size_t> last_of_;
     std::size_t deliveries_ = 0;
     std::size_t out_of_order_ = 0;
+    std::chrono::steady_clock::time_point seen_at_{}; ///< the last delivery
 };
 
 /// One worker: leased pops, each acknowledged as a batch, until its group has seen everything.
@@ -280,10 +284,9 @@ int run(const Options& options) {
     for (auto& worker : workers) {
         worker.join();
     }
-    const auto took = seconds_since(start);
     bool kept = failures.empty();
     for (const auto& ledger : ledgers) {
-        kept &= ledger->report(took);
+        kept &= ledger->report(start);
     }
     for (const auto& failure : failures) {
         std::fprintf(stderr, "package-history: %s\n", failure.c_str());
