@@ -169,9 +169,16 @@ BEGIN
 END $$;
 
 -- @
+-- How long a push waits for a row that somebody else has locked. Long beside the queue of pushes for
+-- one busy partition, short beside a statement's time-out: one locked partition must not hold up all
+-- that came in the same request. A guess. A function, so that a test can lower it.
+CREATE OR REPLACE FUNCTION queen._push_lock_timeout() RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT '5s' $$;
+
+-- @
 -- Appends many segments in one transaction: an array of results like those of log_push_one_v1, in
--- input order. A duplicate leaves its neighbours alone; an error fails the whole call. Segments of
--- one partition keep their input order.
+-- input order. A duplicate leaves its neighbours alone; an error fails the whole call, 55P03 among
+-- them when a row stays locked. Segments of one partition keep their input order.
 CREATE OR REPLACE FUNCTION queen.log_push_multi_v1(
     p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
     p_verified bigint[], p_blobs bytea[], p_tenants uuid[] DEFAULT NULL)
@@ -199,6 +206,7 @@ BEGIN
         RAISE EXCEPTION 'QMULTI: empty tenant, queue or partition name' USING ERRCODE = '22023';
     END IF;
 
+    PERFORM set_config('lock_timeout', queen._push_lock_timeout(), true);
     PERFORM queen._provision(v_tenants, p_queues, p_partitions);
     -- One pass takes every row lock in ascending order; the locks below find them held.
     PERFORM 1 FROM queen.log_partitions l
@@ -245,6 +253,7 @@ $$;
 -- @
 SELECT queen._keep_only(ARRAY[
     'log_push_one_v1(text, text, integer, bytea, bigint, bytea, uuid, integer, uuid)',
+    '_push_lock_timeout()',
     'log_push_multi_v1(text[], text[], integer[], bytea[], bigint[], bytea[], uuid[])',
     'log_segment_at_v1(uuid, bigint)',
     '_append(uuid, integer, integer, bytea, bigint, bytea)',

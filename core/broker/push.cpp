@@ -17,6 +17,10 @@ namespace {
 /// A statement that only lost a race (deadlock, serialization) is sent again this often.
 constexpr int kTransientTries = 3;
 
+/// SQLSTATE of a row that stayed locked for as long as a push waits for it (PUSH-9).
+constexpr std::string_view kLockNotAvailable = "55P03";
+constexpr const char* kLocked = "the partition is locked in the database; try again";
+
 struct Slot {
     std::size_t leader; ///< first item of the request with the same queue, partition and id
     TxnHash hash;
@@ -167,14 +171,17 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         // Without a SQLSTATE the link broke and the statement may have committed (ERR-2): only the
         // client knows whether its queue's dedup window makes another try safe.
         const bool rolled_back = error.code == Errc::transient && !error.sqlstate.empty();
-        if (rolled_back && call.tries < kTransientTries) {
+        // Waiting again with all the others would not help them.
+        const bool locked = error.sqlstate == kLockNotAvailable;
+        const bool alone = call.groups.size() == 1;
+        if (rolled_back && call.tries < kTransientTries && (alone || !locked)) {
             calls.push_front(call);
             return;
         }
         const bool permanent =
             error.code == Errc::store_failed || error.code == Errc::invalid_argument;
-        if (!permanent || call.groups.size() == 1) {
-            fail_groups(call, error.message);
+        if (alone || !(permanent || locked)) {
+            fail_groups(call, locked ? kLocked : error.message);
             return;
         }
         // One bad group failed the statement: halve until it stands alone (its neighbours store).

@@ -127,6 +127,34 @@ TEST_F(PushRace, TwoPushesOfOneIdStoreItOnce) {
     EXPECT_EQ(second.finish().get(0, 0), "duplicate");
 }
 
+// PUSH-9: a locked partition ends a push in its own time, long before the statement's limit.
+TEST_F(PushRace, ARowThatStaysLockedEndsThePushWithItsOwnState) {
+    push("q", "locked", {"a"});
+    push("q", "free", {"a"});
+    sql.script("create or replace function queen._push_lock_timeout() returns text "
+               "language sql immutable as $$ select '50ms' $$");
+    SqlSession holder = connect();
+    holder.script("begin; select 1 from queen.log_partitions where name = 'locked' for update");
+    const auto push_to = [&](const std::vector<std::string>& partitions) {
+        const auto n = partitions.size();
+        return sql.one("select queen.log_push_multi_v1($1, $2, $3, array_fill($4::bytea, "
+                       "array[$5::int]), array_fill(-1::bigint, array[$5::int]), "
+                       "array_fill('x'::bytea, array[$5::int]))",
+                       {std::vector<std::string>(n, "q"), partitions,
+                        std::vector<std::int64_t>(n, 1), hash("b"), n});
+    };
+    try {
+        push_to({"free", "locked"});
+        FAIL() << "it did not wait for the lock";
+    } catch (const SqlError& e) {
+        EXPECT_EQ(e.state(), "55P03");
+    }
+    EXPECT_NE(push_to({"free"}).find("queued"), std::string::npos);
+    EXPECT_EQ(sql.one("show lock_timeout"), "0") << "the session keeps nothing of it";
+    holder.script("rollback");
+    EXPECT_NE(push_to({"locked"}).find("queued"), std::string::npos);
+}
+
 TEST_F(PushRace, ARolledBackPushLeavesNoGap) {
     push("q", "p", {"a"});
     SqlSession first = connect();

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace queen::broker {
 namespace {
 
@@ -233,6 +235,33 @@ TEST_F(PushTest, ABadGroupIsIsolatedByHalving) {
     EXPECT_EQ(results[2].status, PushStatus::error);
     EXPECT_EQ(results[2].error, "refused for good");
     EXPECT_EQ(results[3].status, PushStatus::queued);
+}
+
+// PUSH-9: a locked partition costs its own items, and the others wait for it once.
+TEST_F(PushTest, ALockedPartitionIsIsolatedAndTriedAgainAlone) {
+    std::map<std::string, int> tries;
+    store_.on_push = [&](const std::vector<PushSegment>& segments, const auto& done) {
+        bool locked = false;
+        for (const auto& segment : segments) {
+            ++tries[segment.partition];
+            locked |= segment.partition == "locked";
+        }
+        if (locked) {
+            done(fail(Errc::transient, "canceling statement due to lock timeout", "55P03"));
+            return;
+        }
+        std::vector<PushOutcome> outcomes(segments.size());
+        for (auto& outcome : outcomes) {
+            outcome.base = Offset{0};
+        }
+        done(outcomes);
+    };
+    const auto results = push({{"q", "a", "1", "1"}, {"q", "locked", "2", "2"}});
+    EXPECT_EQ(results[0].status, PushStatus::queued);
+    EXPECT_EQ(results[1].status, PushStatus::error);
+    EXPECT_EQ(results[1].error, "the partition is locked in the database; try again");
+    EXPECT_EQ(tries["a"], 2) << "once with the other, once alone";
+    EXPECT_EQ(tries["locked"], 4) << "once with the other, three times alone";
 }
 
 TEST_F(PushTest, ALostRaceIsSentAgainAndThenGivenUp) {
