@@ -12,6 +12,7 @@
 #include "broker/push.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
+#include "pluginhost/plugin_check.hpp"
 #include "pluginhost/plugin_host.hpp"
 #include "store/canceller.hpp"
 #include "store/conninfo.hpp"
@@ -113,6 +114,7 @@ struct BrokerApp::Parts {
     explicit Parts(const settings::Loaded& loaded)
         : settings(loaded.settings), effective(loaded.effective) {}
 
+    Result<void> judge_plugins(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
@@ -136,6 +138,23 @@ struct BrokerApp::Parts {
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
 };
+
+/// Before anything is started: a plugin that does not fit must not cost a new cluster.
+Result<void> BrokerApp::Parts::judge_plugins(const std::stop_token&) {
+    settings::Problems problems;
+    for (const auto& check :
+         pluginhost::check_plugins({settings, effective, {}}, settings::process_environment())) {
+        if (!check.inspection.fits) {
+            problems.push_back(
+                pluginhost::problem(check.place, check.name, "", check.inspection.verdict));
+        }
+        problems.insert(problems.end(), check.options.begin(), check.options.end());
+    }
+    if (!problems.empty()) {
+        return fail(Errc::invalid_argument, joined(problems));
+    }
+    return {};
+}
 
 Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     const auto sessions = session_count(settings);
@@ -240,7 +259,8 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
                                                     const std::stop_token& stop) {
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
-    for (const auto step : {&Parts::open_database, &Parts::load_plugins, &Parts::open_network}) {
+    for (const auto step : {&Parts::judge_plugins, &Parts::open_database, &Parts::load_plugins,
+                            &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");

@@ -249,6 +249,7 @@ TEST_F(QueendTest, APluginThatDoesNotFitIsRefused) {
     expect_refusal(BrokerProcess::run_to_end(options("plugins: [{name: odd, path: " + path +
                                                      "}]\ncandidates: {default: odd}\n")),
                    "odd.so");
+    EXPECT_FALSE(std::filesystem::exists(directory_.path() + "/data")) << "judged before that";
 }
 
 TEST_F(QueendTest, APluginOptionOutOfRangeIsToldWithItsPlace) {

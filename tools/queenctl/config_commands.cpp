@@ -1,5 +1,5 @@
+#include "pluginhost/plugin_check.hpp"
 #include "queenctl/command.hpp"
-#include "queenctl/plugin_check.hpp"
 #include "queenctl/text_table.hpp"
 #include "settings/document.hpp"
 #include "settings/settings.hpp"
@@ -40,7 +40,7 @@ Result<Exit> config_check(Session& session) {
     }
     print_warnings(session, loaded->warnings);
     settings::Problems problems;
-    for (const PluginCheck& check : check_plugins(*loaded, {})) {
+    for (const pluginhost::PluginCheck& check : pluginhost::check_plugins(*loaded, {})) {
         const auto verdict =
             pluginhost::problem(check.place, check.name, "", check.inspection.verdict);
         if (!check.found) { // the file may be meant for another machine

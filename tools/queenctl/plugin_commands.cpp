@@ -1,5 +1,5 @@
+#include "pluginhost/plugin_check.hpp"
 #include "queenctl/command.hpp"
-#include "queenctl/plugin_check.hpp"
 #include "queenctl/text_table.hpp"
 #include "settings/settings.hpp"
 
@@ -85,11 +85,11 @@ void print_json(std::ostream& out, const Inspection& inspection) {
     out << text << "\n";
 }
 
-void print_json(std::ostream& out, const std::vector<PluginCheck>& checks) {
+void print_json(std::ostream& out, const std::vector<pluginhost::PluginCheck>& checks) {
     std::string text;
     json::Writer writer(text);
     writer.begin_array();
-    for (const PluginCheck& check : checks) {
+    for (const pluginhost::PluginCheck& check : checks) {
         writer.begin_object().key("name").string(printable(check.name));
         write_inspection(writer, check.inspection);
         writer.key("problems").begin_array();
@@ -163,10 +163,10 @@ Result<Exit> plugin_list(Session& session) {
         }
         return Exit::failed;
     }
-    const auto checks = check_plugins(*loaded, session.terminal.environment);
+    const auto checks = pluginhost::check_plugins(*loaded, session.terminal.environment);
     bool all_good = true;
     TextTable table({{"NAME"}, {"ID"}, {"VERSION"}, {"OFFERS"}, {"FILE"}, {"VERDICT"}});
-    for (const PluginCheck& check : checks) {
+    for (const pluginhost::PluginCheck& check : checks) {
         const Inspection& inspection = check.inspection;
         all_good = all_good && inspection.fits && check.options.empty();
         table.add({check.name, inspection.stamp ? inspection.stamp->plugin_id : "",
@@ -177,7 +177,7 @@ Result<Exit> plugin_list(Session& session) {
         print_json(session.terminal.out, checks);
     } else {
         table.print(session.terminal.out);
-        for (const PluginCheck& check : checks) {
+        for (const pluginhost::PluginCheck& check : checks) {
             for (const std::string& problem : check.options) {
                 session.terminal.err << printable(problem) << "\n";
             }

@@ -1,13 +1,13 @@
-#include "queenctl/plugin_check.hpp"
+#include "pluginhost/plugin_check.hpp"
 
 #include <filesystem>
 #include <utility>
 
-namespace queen::ctl {
+namespace queen::pluginhost {
 
 std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
                                        const settings::Environment& environment) {
-    pluginhost::Inherited inherited;
+    Inherited inherited;
     for (const settings::Effective& entry : loaded.effective) {
         inherited[entry.name] = entry.value;
     }
@@ -16,19 +16,17 @@ std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
         PluginCheck check;
         check.name = plugin.name;
         check.place = plugin.place;
-        const auto path = pluginhost::find_library(loaded.settings.plugin_folders, plugin.path);
+        const auto path = find_library(loaded.settings.plugin_folders, plugin.path);
         if (!path) {
             check.inspection.path = plugin.path;
             check.inspection.verdict = path.error().message;
         } else {
             std::error_code ignored;
             check.found = std::filesystem::exists(*path, ignored);
-            check.inspection =
-                pluginhost::inspect(std::filesystem::path(*path).lexically_normal().string());
+            check.inspection = inspect(std::filesystem::path(*path).lexically_normal().string());
         }
         if (check.inspection.fits) {
-            auto checked =
-                pluginhost::check_options(plugin, check.inspection.options, environment, inherited);
+            auto checked = check_options(plugin, check.inspection.options, environment, inherited);
             if (!checked) {
                 check.options = std::move(checked.error());
             }
@@ -38,4 +36,4 @@ std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
     return checks;
 }
 
-} // namespace queen::ctl
+} // namespace queen::pluginhost

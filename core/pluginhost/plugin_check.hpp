@@ -5,19 +5,21 @@
 #include <string>
 #include <vector>
 
-namespace queen::ctl {
+namespace queen::pluginhost {
 
 /// What a broker with these settings would say of one of its plugins.
 struct PluginCheck {
     std::string name; ///< as in YAML
     settings::Place place;
-    pluginhost::Inspection inspection;
+    Inspection inspection;
     bool found = false;         ///< the file is on this machine
     settings::Problems options; ///< ready to print; nobody looks at them before the library fits
 };
 
-/// Finds, judges and loads each plugin as the broker would, in YAML's order.
+/// Finds and judges each plugin and its options as load() would, in YAML's order, without making an
+/// instance: before a database is touched, or where there is none.
+/// @thread main
 std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
                                        const settings::Environment& environment);
 
-} // namespace queen::ctl
+} // namespace queen::pluginhost
