@@ -97,25 +97,23 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     /// Packs the groups and cuts them into statements of bounded size.
     void plan(const std::vector<std::size_t>& wanted) {
+        const auto planned = calls.size();
         std::size_t bytes = 0;
         for (const auto g : wanted) {
-            pack(g);
-            const auto size = segments[g].blob.size();
-            if (calls.empty() || fresh_calls == 0 ||
+            const auto& segment = segments[g] = pack(groups[g]);
+            const auto size = segment.blob.size();
+            if (calls.size() == planned ||
                 calls.back().groups.size() >= push.options_.call_segments ||
                 bytes + size > push.options_.call_bytes) {
                 calls.push_back({});
-                ++fresh_calls;
                 bytes = 0;
             }
             calls.back().groups.push_back(g);
             bytes += size;
         }
-        fresh_calls = 0;
     }
 
-    void pack(std::size_t g) {
-        const auto& group = groups[g];
+    PushSegment pack(const Group& group) const {
         PushSegment segment;
         segment.tenant = request.tenant;
         segment.queue = group.queue;
@@ -131,7 +129,19 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             segment.hashes.append(slots[i].hash.view());
         }
         segment.blob = compress_segment(frames, push.options_.zstd_level);
-        segments[g] = std::move(segment);
+        return segment;
+    }
+
+    /// The segment as planned; one that is sent again is packed again, which is rare, instead of
+    /// keeping a copy of every one that is sent.
+    PushSegment take_segment(std::size_t g) {
+        const auto packed = segments.find(g);
+        if (packed == segments.end()) {
+            return pack(groups[g]);
+        }
+        auto segment = std::move(packed->second);
+        segments.erase(packed);
+        return segment;
     }
 
     void next() {
@@ -147,7 +157,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         ++call.tries;
         std::vector<PushSegment> batch;
         for (const auto g : call.groups) {
-            batch.push_back(segments[g]);
+            batch.push_back(take_segment(g));
         }
         push.store_.push(
             push.clock_.now() + push.options_.wait, std::move(batch),
@@ -197,7 +207,6 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
                 results[i].status = PushStatus::error;
                 results[i].error = why;
             }
-            segments.erase(g);
         }
     }
 
@@ -208,7 +217,6 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             const auto g = call.groups[n];
             const auto& outcome = outcomes[n];
             auto& group = groups[g];
-            segments.erase(g);
             if (!outcome.duplicate) {
                 queued(group, outcome);
                 arrivals[group.queue].push_back(
@@ -320,9 +328,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     std::vector<PushItemResult> results;
     std::vector<Slot> slots;
     std::vector<Group> groups;
-    std::unordered_map<std::size_t, PushSegment> segments; ///< packed, by group
+    std::unordered_map<std::size_t, PushSegment> segments; ///< packed and not sent yet, by group
     std::deque<Call> calls;
-    std::size_t fresh_calls = 0;
     std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
 };
 

@@ -266,12 +266,15 @@ TEST_F(PushTest, ALockedPartitionIsIsolatedAndTriedAgainAlone) {
 
 TEST_F(PushTest, ALostRaceIsSentAgainAndThenGivenUp) {
     int calls = 0;
-    store_.on_push = [&](const auto&, const auto& done) {
+    std::vector<std::string> blobs;
+    store_.on_push = [&](const std::vector<PushSegment>& segments, const auto& done) {
         ++calls;
+        blobs.push_back(segments.at(0).blob + segments.at(1).hashes);
         done(fail(Errc::transient, "deadlock detected", "40P01"));
     };
     EXPECT_EQ(push({{"q", "a", "1", "1"}, {"q", "b", "2", "2"}})[1].status, PushStatus::error);
     EXPECT_EQ(calls, 3);
+    EXPECT_THAT(blobs, testing::Each(blobs.at(0))) << "the same bytes each time";
 }
 
 TEST_F(PushTest, ATimeOutIsNotSentAgain) {
