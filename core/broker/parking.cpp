@@ -16,9 +16,10 @@ constexpr std::size_t kMaxPendingPartitions = 256;
 
 } // namespace
 
-std::string WaitScope::member() const {
+std::string scope_member(std::string_view group, const std::optional<std::string>& partition,
+                         const std::optional<std::pair<std::string, std::string>>& labels) {
     // Names hold no control characters, so the separator keeps the parts apart.
-    std::string key = group;
+    std::string key(group);
     if (partition) {
         key.append(1, kKeySeparator).append("p").append(*partition);
     } else if (labels) {
@@ -155,7 +156,7 @@ std::unique_ptr<Parking::Place> Parking::enter(const WaitScope& wanted) {
         gate = std::make_unique<Gate>();
         gate->key = wanted.gate;
     }
-    auto member = wanted.member();
+    auto member = scope_member(wanted.group, wanted.partition, wanted.labels);
     auto& scope = gate->scopes[member];
     if (!scope) {
         scope = std::make_unique<Scope>();

@@ -35,14 +35,17 @@
 
 namespace queen::broker {
 
+/// Key of a scope beside others of the same queue (or tenant, for discovery).
+/// @param labels of a discovery: namespace and task
+std::string scope_member(std::string_view group, const std::optional<std::string>& partition,
+                         const std::optional<std::pair<std::string, std::string>>& labels);
+
 /// What a pop waits for. `gate` is the queue's key, or discovery_gate() of the tenant.
 struct WaitScope {
     std::string gate;
     std::string group;
     std::optional<std::string> partition;                      ///< pinned
     std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
-
-    std::string member() const; ///< key inside the gate
 };
 
 std::string discovery_gate(std::string_view tenant);

@@ -1,5 +1,6 @@
 #include "broker/pending_probe.hpp"
 
+#include "broker/parking.hpp"
 #include "model/names.hpp"
 
 #include <utility>
@@ -12,13 +13,8 @@ constexpr std::size_t kMaxAsked = 100'000;
 
 std::string key_of(const PendingQuery& query) {
     auto key = queue_key(query.tenant, query.queue);
-    key.append(1, kKeySeparator).append(query.group);
-    if (query.partition) {
-        key.append(1, kKeySeparator).append("p").append(*query.partition);
-    } else if (query.labels) {
-        key.append(1, kKeySeparator).append("d").append(query.labels->first);
-        key.append(1, kKeySeparator).append(query.labels->second);
-    }
+    key.append(1, kKeySeparator);
+    key.append(scope_member(query.group, query.partition, query.labels));
     return key;
 }
 
@@ -42,7 +38,6 @@ void PendingProbe::ask(const PendingQuery& query, Answer answer) {
 }
 
 void PendingProbe::run(const std::string& key, const PendingQuery& query) {
-    probes_.fetch_add(1, std::memory_order_relaxed);
     store_.has_pending(clock_.now() + wait_, query, [this, key, query](const Result<bool>& result) {
         std::vector<Answer> answers;
         bool again = false;

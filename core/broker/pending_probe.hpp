@@ -3,7 +3,6 @@
 
 #include <queen/plugin/types.hpp>
 
-#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -26,7 +25,6 @@ public:
     void ask(const PendingQuery& query, Answer answer);
     /// Whether a probe of this scope may be asked again: at most one per `interval`. Remembers yes.
     bool due(const PendingQuery& query, std::chrono::milliseconds interval);
-    std::uint64_t probes() const noexcept { return probes_.load(std::memory_order_relaxed); }
 
 private:
     struct Running {
@@ -41,7 +39,6 @@ private:
     std::mutex mutex_;
     std::unordered_map<std::string, Running> running_;
     std::unordered_map<std::string, SteadyTime> asked_;
-    std::atomic<std::uint64_t> probes_{0};
 };
 
 } // namespace queen::broker

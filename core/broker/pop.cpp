@@ -9,7 +9,6 @@
 #include "model/uuid7.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 namespace queen::broker {
 namespace {
@@ -53,11 +52,6 @@ public:
     PendingProbe probe;
     SeededGroups seeded;
     Uuid7 ids;
-
-    struct Counters {
-        std::atomic<std::uint64_t> pops{0}, delivered{0}, empty{0}, failed{0}, scans{0},
-            list_claims{0};
-    } counters;
 };
 
 namespace {
@@ -227,7 +221,6 @@ private:
         case plugin::Pick::names:
             break;
         }
-        impl_.counters.list_claims.fetch_add(1, std::memory_order_relaxed);
         auto names = held->names();
         impl_.store.pop_list(
             impl_.session_deadline(request_, deadline_), args(), std::move(names),
@@ -253,7 +246,6 @@ private:
 
     /// The store looks for candidates itself.
     void scan(std::shared_ptr<HeldSelection> held, LookDone done) {
-        impl_.counters.scans.fetch_add(1, std::memory_order_relaxed);
         impl_.store.pop_wildcard(
             impl_.session_deadline(request_, deadline_), args(),
             [self = shared_from_this(), held = std::move(held),
@@ -347,22 +339,17 @@ private:
 
     void finish(PopTurn::End end, std::optional<Error> error) {
         const auto done = std::exchange(done_, nullptr);
-        auto& counters = impl_.counters;
         switch (end) {
         case PopTurn::End::taken:
-            counters.delivered.fetch_add(1, std::memory_order_relaxed);
             done(std::move(batch_));
             return;
         case PopTurn::End::empty:
-            counters.empty.fetch_add(1, std::memory_order_relaxed);
             done(PopBatch{});
             return;
         case PopTurn::End::failed:
-            counters.failed.fetch_add(1, std::memory_order_relaxed);
             done(fail(std::move(*error)));
             return;
         case PopTurn::End::crowded:
-            counters.failed.fetch_add(1, std::memory_order_relaxed);
             done(fail(Errc::overloaded, "too many pops are waiting: the limit is " +
                                             std::to_string(impl_.options.parked)));
             return;
@@ -389,7 +376,6 @@ Pop::Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& pa
 Pop::~Pop() = default;
 
 std::shared_ptr<PopCall> Pop::pop(PopRequest request, Done<PopBatch> done) {
-    impl_->counters.pops.fetch_add(1, std::memory_order_relaxed);
     auto work = std::make_shared<PopWork>(*impl_, std::move(request), std::move(done));
     work->start();
     return work;
@@ -419,18 +405,6 @@ void Pop::close() {
 
 void Pop::forget(std::string_view tenant, std::string_view queue) {
     impl_->seeded.forget(queue_key(tenant, queue));
-}
-
-Pop::Statistics Pop::statistics() const {
-    const auto& counters = impl_->counters;
-    return {.pops = counters.pops.load(std::memory_order_relaxed),
-            .delivered = counters.delivered.load(std::memory_order_relaxed),
-            .empty = counters.empty.load(std::memory_order_relaxed),
-            .failed = counters.failed.load(std::memory_order_relaxed),
-            .parked_now = impl_->parking.parked(),
-            .scans = counters.scans.load(std::memory_order_relaxed),
-            .list_claims = counters.list_claims.load(std::memory_order_relaxed),
-            .probes = impl_->probe.probes()};
 }
 
 } // namespace queen::broker

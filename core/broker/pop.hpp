@@ -54,10 +54,6 @@ public:
         bool pending_gate = true;
         std::size_t parked = 0; ///< most parked pops; 0: no limit
     };
-    struct Statistics {
-        std::uint64_t pops = 0, delivered = 0, empty = 0, failed = 0, parked_now = 0, scans = 0,
-                      list_claims = 0, probes = 0;
-    };
     Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
         Workers& workers, Ticker& ticker, const Clock& clock, Options options);
     ~Pop();
@@ -71,7 +67,6 @@ public:
     void close();
     /// A queue or group is gone: what was learnt about it is dropped.
     void forget(std::string_view tenant, std::string_view queue);
-    Statistics statistics() const;
 
 private:
     friend class PopWork;

@@ -44,10 +44,6 @@ HeldSelection::~HeldSelection() {
     settle_with(verdicts);
 }
 
-std::optional<Nanoseconds> HeldSelection::held_window() const noexcept {
-    return selection_.holds_window ? std::optional(selection_.window) : std::nullopt;
-}
-
 void HeldSelection::settle(const PopResult& result, bool auto_ack, SteadyTime now) {
     std::unordered_map<std::string_view, plugin::Verdict> known;
     for (const auto& state : result.states) {

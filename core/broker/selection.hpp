@@ -22,8 +22,6 @@ public:
 
     plugin::Pick pick() const noexcept { return selection_.pick; }
     const std::vector<std::string>& names() const noexcept { return names_; }
-    /// The windowBuffer the source held for, when it did.
-    std::optional<Nanoseconds> held_window() const noexcept;
 
     /// Gives the verdicts of a claim back, once.
     void settle(const PopResult& result, bool auto_ack, SteadyTime now);
