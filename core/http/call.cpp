@@ -53,6 +53,15 @@ Result<void> Call::check_parameters() {
     return check_fit(tenant(), queue, group, partition);
 }
 
+Result<void> Call::check_query() {
+    auto query = Query::parse(request_.query);
+    if (!query) {
+        return fail(std::move(query).error());
+    }
+    query_ = std::move(*query);
+    return {};
+}
+
 void Call::guard(const std::function<void()>& render) noexcept {
     try {
         render();

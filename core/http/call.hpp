@@ -6,6 +6,7 @@
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "http/message.hpp"
+#include "http/query.hpp"
 #include "model/names.hpp"
 #include "settings/settings.hpp"
 
@@ -46,6 +47,8 @@ public:
     Exchange& exchange() noexcept { return *exchange_; }
     /// "" when the route has none of that name.
     std::string_view parameter(std::string_view name) const noexcept;
+    /// As check_query() read it; empty before.
+    const Query& query() const noexcept { return query_; }
     /// Of the whole request; one tenant until tokens or headers name others.
     std::string_view tenant() const noexcept { return kDefaultTenant; }
 
@@ -54,6 +57,10 @@ public:
     /// Puts queue, partition and group of the path through the one rule for names.
     /// @errors invalid_argument, name_too_long
     Result<void> check_parameters();
+    /// Decodes the query, on routes that know no parameter as well: a bad escape is an error there
+    /// too.
+    /// @errors invalid_argument
+    Result<void> check_query();
     /// Runs what renders an answer. An exception out of it is a fault of ours: logged, 500.
     void guard(const std::function<void()>& render) noexcept;
 
@@ -62,6 +69,7 @@ private:
     Request request_;
     std::shared_ptr<Exchange> exchange_;
     Parameters parameters_;
+    Query query_;
     std::atomic<bool> replied_{false};
 };
 

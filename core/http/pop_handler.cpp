@@ -81,15 +81,6 @@ Reply failure(const Error& error) {
     return error_reply(error); // a number outside the enum
 }
 
-// Gives a leased batch back, on a worker. Nothing to do for autoAck.
-void hand_back(const Services& services, const broker::PopRequest& request,
-               const broker::PopBatch& batch) {
-    if (batch.lease_id.empty() || batch.partitions.empty()) {
-        return;
-    }
-    services.pop.undelivered(request, batch);
-}
-
 // Takes the partitions from `first` on out of the batch; they keep its lease.
 broker::PopBatch split_off(broker::PopBatch& batch, std::size_t first) {
     broker::PopBatch rest;
@@ -120,17 +111,17 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
                                         request->group + "\" reason=\"" + rendered.error().message +
                                         "\"");
-        hand_back(services, *request, *batch);
+        services.pop.undelivered(*request, *batch);
         call->reply(pop_failed(rendered.error()));
         return;
     }
     if (rendered->body.empty()) { // claimed partitions without a single message
-        hand_back(services, *request, *batch);
+        services.pop.undelivered(*request, *batch);
         call->reply(nothing());
         return;
     }
     if (rendered->partitions < batch->partitions.size()) {
-        hand_back(services, *request, split_off(*batch, rendered->partitions));
+        services.pop.undelivered(*request, split_off(*batch, rendered->partitions));
     }
     for (PoppedPartition& partition : batch->partitions) {
         for (PoppedSegment& segment : partition.segments) {
@@ -140,17 +131,12 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
     // Not the call: the exchange keeps this function, and the call keeps the exchange.
     call->reply(json_reply(std::move(rendered->body)), [services = &services, request, batch] {
         services->workers.post(
-            [services, request, batch] { hand_back(*services, *request, *batch); });
+            [services, request, batch] { services->pop.undelivered(*request, *batch); });
     });
 }
 
 void pop(const std::shared_ptr<Call>& call, const PopTarget& target) {
-    const auto query = Query::parse(call->request().query);
-    if (!query) {
-        call->reply(error_reply(query.error()));
-        return;
-    }
-    auto read = read_pop(target, *query, call->services().settings);
+    auto read = read_pop(target, call->query(), call->services().settings);
     if (!read) {
         call->reply(error_reply(read.error()));
         return;

@@ -2,7 +2,6 @@
 
 #include "http/error_map.hpp"
 #include "http/path.hpp"
-#include "http/query.hpp"
 
 namespace queen::http {
 namespace {
@@ -44,8 +43,8 @@ void Routes::handle(Request request, std::shared_ptr<Exchange> exchange) {
         call->guard([&] {
             if (auto names = call->check_parameters(); !names) {
                 call->reply(error_reply(names.error()));
-            } else if (auto query = Query::parse(call->request().query); !query) {
-                call->reply(error_reply(query.error())); // also where no parameter is known
+            } else if (auto query = call->check_query(); !query) {
+                call->reply(error_reply(query.error()));
             } else if (route->handle == nullptr) {
                 call->reply(not_built(*route));
             } else {
