@@ -230,8 +230,10 @@ typedef struct queen_host_candidates {
     /* [any, no plugin lock held] wakes pops parked on the queue; `group` NULL means all groups. */
     void (*wake)(const queen_host* host, const queen_queue* queue, const queen_str* group,
                  uint64_t ready);
-    /* [any] returns at once; the host walks the partitions on a worker: reseed_page() per page,
-     * then exactly one reseed_done(). window: only partitions written that many ns ago, 0 = all. */
+    /* [any] returns at once; the host walks the partitions on a worker: configured(),
+     * reseed_page() per page, then exactly one reseed_done(). A page covers up to 10,000 partitions
+     * and has a row for each that may have something, so perhaps none; more than one page says that
+     * the queue is large. window: only partitions written at most that many ns ago, 0 = all. */
     void (*reseed)(const queen_host* host, const queen_scope* scope, uint64_t ticket,
                    int64_t window);
     /* [any] pulls the next tick() forward. */

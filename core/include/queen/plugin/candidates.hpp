@@ -129,8 +129,10 @@ public:
     /// Wakes pops parked on the queue. An empty group means every group. `ready`: how many
     /// partitions they may find.
     virtual void wake(const Queue& queue, std::string_view group, std::uint64_t ready) = 0;
-    /// Walks the scope's partitions on a worker: reseed_page() per page, then reseed_done() exactly
-    /// once. `window`: only partitions written that long ago or later; zero for all.
+    /// Walks the scope's partitions on a worker: configured(), reseed_page() per page, then
+    /// reseed_done() exactly once. A page covers up to 10,000 partitions and names those that may
+    /// have something, perhaps none: more than one page says that the queue is large. `window`:
+    /// only partitions written that long ago or later; zero for all.
     virtual void reseed(const Scope& scope, Ticket ticket, Nanoseconds window) = 0;
     /// Pulls the next tick() forward to `when`.
     virtual void tick_at(SteadyTime when) = 0;
