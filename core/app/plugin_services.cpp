@@ -36,7 +36,7 @@ PluginServices::PluginServices(broker::Parking& parking, Workers& workers, Ticke
 pluginhost::HostServices PluginServices::services() {
     const auto wake = [this](const plugin::Queue& queue, std::string_view group,
                              std::uint64_t ready) {
-        parking_.wake(queue.key, group, {}, ready, broker::Parking::Urgency::at_once);
+        parking_.wake_wildcards(queue.key, group, ready);
     };
     return {.clock = &clock_,
             .log = log,
