@@ -42,8 +42,9 @@ public:
     Impl(Store& store_in, const Sources& sources_in, Announcer& announcer_in, Parking& parking_in,
          Workers& workers_in, Ticker& ticker_in, const Clock& clock_in, Options options_in)
         : store(store_in), sources(sources_in), announcer(announcer_in), parking(parking_in),
-          workers(workers_in), ticker(ticker_in), clock(clock_in), options(options_in),
-          probe(store_in, clock_in, options_in.wait) {}
+          workers(workers_in), ticker(ticker_in), clock(clock_in), options(std::move(options_in)),
+          activity(metrics::Activity::or_own(options.activity, clock_in)),
+          probe(store_in, clock_in, options.wait, activity->pop) {}
 
     Store::Deadline session_deadline() const { return clock.now() + options.wait; }
     /// A pop that waits is not kept past its own deadline by a queue for sessions; it gets a second
@@ -62,6 +63,7 @@ public:
     Ticker& ticker;
     const Clock& clock;
     const Options options;
+    const std::shared_ptr<metrics::Activity> activity;
     PendingProbe probe;
     SeededGroups seeded;
     QueueConfigs configs;
@@ -177,6 +179,7 @@ private:
 
     void look_wildcard(LookDone done) {
         if (!impl_.seeded.contains(key_, request_.group)) {
+            impl_.activity->pop.first_contacts.add();
             scan(nullptr, std::move(done)); // first contact: provisions, registers, seeds
             return;
         }
@@ -368,20 +371,52 @@ private:
         const auto done = std::exchange(done_, nullptr);
         switch (end) {
         case PopTurn::End::taken:
+            count_delivered();
             done(std::move(batch_));
             return;
         case PopTurn::End::empty:
+            count_empty();
             done(PopBatch{});
             return;
         case PopTurn::End::failed:
+            impl_.activity->pop.failed.add();
             done(fail(std::move(*error)));
             return;
         case PopTurn::End::crowded:
+            impl_.activity->pop.failed.add();
             done(fail(Errc::overloaded, "too many pops are waiting: the limit is " +
                                             std::to_string(impl_.options.parked)));
             return;
         case PopTurn::End::abandoned:
             return;
+        }
+    }
+
+    void count_empty() const {
+        impl_.activity->pop.empty.add();
+        if (request_.shape != PopRequest::Shape::discovery) { // which belongs to no queue
+            impl_.activity->queues.add(request_.queue, {.pop_empty = 1});
+        }
+    }
+
+    /// The lag compares two machines' wall clocks: a figure to look at, nothing is decided by it.
+    void count_delivered() const {
+        const auto now = SystemClock::wall();
+        auto& counters = impl_.activity->pop;
+        counters.taken.add();
+        for (const auto& partition : batch_.partitions) {
+            metrics::QueueFigures figures;
+            for (const auto& segment : partition.segments) {
+                const auto lag =
+                    std::max<Nanoseconds>(now - segment.created_at, Nanoseconds::zero());
+                counters.lag.observe(lag, segment.take);
+                figures.pop_messages += segment.take;
+                figures.lag_sum += std::chrono::duration<double>(lag) * segment.take;
+                figures.lag_max = std::max(figures.lag_max, lag);
+            }
+            counters.messages.add(figures.pop_messages);
+            impl_.activity->queues.add(partition.queue.empty() ? request_.queue : partition.queue,
+                                       figures);
         }
     }
 
@@ -399,11 +434,12 @@ private:
 Pop::Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
          Workers& workers, Ticker& ticker, const Clock& clock, Options options)
     : impl_(std::make_unique<Impl>(store, sources, announcer, parking, workers, ticker, clock,
-                                   options)) {}
+                                   std::move(options))) {}
 
 Pop::~Pop() = default;
 
 std::shared_ptr<PopCall> Pop::pop(PopRequest request, Done<PopBatch> done) {
+    impl_->activity->pop.requests.add();
     auto work = std::make_shared<PopWork>(*impl_, std::move(request), std::move(done));
     work->start();
     return work;
@@ -421,6 +457,7 @@ void Pop::undelivered(const PopRequest& request, const PopBatch& batch) {
              name = partition.partition,
              id = partition.partition_id](const Result<bool>& released) {
                 if (released && *released) {
+                    impl_->activity->pop.given_back.add();
                     impl_->announcer.released(tenant, queue, name, id, group, false);
                 }
             });

@@ -184,7 +184,11 @@ template <class X>
 void PgStore::ask(Lane lane, Deadline deadline, std::function<Result<Rows>(Session&)> call,
                   std::function<Result<X>(const Rows&)> decode, Done<X> done, Repeat repeat) {
     executor_.submit<Rows>(
-        lane, deadline, std::move(call),
+        lane, deadline,
+        [counters = counters_, call = std::move(call)](Session& session) {
+            CountedSession counted(session, *counters);
+            return call(counted);
+        },
         [decode = std::move(decode), done = std::move(done)](Result<Rows> rows) {
             if (!rows) {
                 done(fail(std::move(rows.error())));
