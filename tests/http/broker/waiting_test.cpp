@@ -40,6 +40,29 @@ TEST_F(WaitingClientTest, K28_AClientThatWentIsPassedOver) {
     }
 }
 
+// K28, GB-1, F-6: a batch that was taken and cannot be written goes to the next waiter at once, and
+// nobody's attempts are spent. The answer is larger than what the sockets between can swallow.
+TEST_F(WaitingClientTest, K28_ABatchThatCannotBeWrittenGoesToTheNextWaiter) {
+    const std::string payload = "\"" + std::string(7'000'000, 'x') + "\"";
+    const std::vector<std::string> ids{"1", "2", "3", "4", "5"};
+    for (const auto end : {&HttpClient::close, &HttpClient::reset}) {
+        const auto q = queue() + (end == &HttpClient::close ? ".fin" : ".rst");
+        for (const auto& id : ids) {
+            ASSERT_EQ(api.push(q, {{"p", id, payload}}).status, 201);
+        }
+        HttpClient first(port());
+        first.start("GET", Api::pop_target(q, "leaseSeconds=3600&consumerGroup=g"));
+        ASSERT_TRUE(first.readable(std::chrono::seconds(30))); // it was taken; nobody reads on
+        HttpClient second(port());
+        second.start("GET", Api::pop_target(q, "wait=true&timeout=50000&consumerGroup=g"));
+        EXPECT_FALSE(second.readable(std::chrono::milliseconds(30)));
+        (first.*end)();
+        const auto popped = Api::read_pop(second.read());
+        ASSERT_EQ(popped.ids(), ids);
+        EXPECT_EQ(popped.messages[0].attempt, 1);
+    }
+}
+
 // K29: no sooner than asked, and what is not a wait returns at once.
 TEST_F(WaitingClientTest, K29_AnEmptyWaitEndsWithItsTimeout) {
     const auto start = std::chrono::steady_clock::now();
