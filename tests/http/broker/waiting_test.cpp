@@ -63,6 +63,50 @@ TEST_F(WaitingClientTest, K28_ABatchThatCannotBeWrittenGoesToTheNextWaiter) {
     }
 }
 
+// K14: whoever waits on the queue is woken, and nobody else.
+TEST_F(WaitingClientTest, K14_OfManyWhoWaitTheRightOneIsAnswered) {
+    const auto name = [&](int i) { return queue() + std::to_string(i); };
+    std::vector<std::unique_ptr<HttpClient>> waiting;
+    for (int i = 0; i < 300; ++i) {
+        waiting.push_back(std::make_unique<HttpClient>(port()));
+        waiting.back()->start("GET", Api::pop_target(name(i), "wait=true&timeout=50000"));
+    }
+    EXPECT_FALSE(waiting.back()->readable(std::chrono::milliseconds(50)));
+    api.push_ids(name(171), "p", {"t"});
+    EXPECT_THAT(Api::read_pop(waiting[171]->read()).ids(), ElementsAre("t"));
+    for (int i = 0; i < 300; ++i) {
+        EXPECT_FALSE(i != 171 && waiting[static_cast<std::size_t>(i)]->readable({})) << i;
+    }
+}
+
+// One message is one delivery for each group: of those who wait, one in each is answered.
+TEST_F(WaitingClientTest, OfManyWhoWaitOnOneQueueOneInEachGroupIsAnswered) {
+    constexpr int kGroups = 3, kEach = 20;
+    std::vector<std::unique_ptr<HttpClient>> waiting;
+    for (int i = 0; i < kGroups * kEach; ++i) {
+        waiting.push_back(
+            park("wait=true&timeout=50000&consumerGroup=g" + std::to_string(i % kGroups)));
+    }
+    EXPECT_FALSE(waiting.back()->readable(std::chrono::milliseconds(50)));
+    api.push_ids(queue(), "p", {"t"});
+    std::vector<int> answered(kGroups, 0);
+    for (int total = 0; total < kGroups;) { // ends with the program's time-out when one is missing
+        for (int i = 0; i < kGroups * kEach; ++i) {
+            auto& client = waiting[static_cast<std::size_t>(i)];
+            if (client && client->readable({})) {
+                EXPECT_THAT(Api::read_pop(client->read()).ids(), ElementsAre("t"));
+                client.reset();
+                ++answered[static_cast<std::size_t>(i % kGroups)];
+                ++total;
+            }
+        }
+    }
+    EXPECT_THAT(answered, testing::Each(1));
+    for (const auto& client : waiting) {
+        EXPECT_FALSE(client && client->readable(std::chrono::milliseconds(1)));
+    }
+}
+
 // K29: no sooner than asked, and what is not a wait returns at once.
 TEST_F(WaitingClientTest, K29_AnEmptyWaitEndsWithItsTimeout) {
     const auto start = std::chrono::steady_clock::now();
