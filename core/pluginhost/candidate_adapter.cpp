@@ -324,6 +324,9 @@ bool CandidateAdapter::reseed_page(const plugin::Scope& scope, plugin::Ticket ti
     if (instance_->table().reseed_page == nullptr || instance_->guard().paused()) {
         return false;
     }
+    // A page names up to 10,000 partitions: within the budget of one call no source could take them
+    // in, and a walk of three pages would pause it.
+    constexpr Nanoseconds kMorePerRow = std::chrono::microseconds(1);
     const queen_scope c_scope = to_c(scope);
     return instance_->guard().run(
                Call::reseed_page,
@@ -332,7 +335,7 @@ bool CandidateAdapter::reseed_page(const plugin::Scope& scope, plugin::Ticket ti
                    return instance_->table().reseed_page(instance_->self(), &c_scope, ticket,
                                                          converted.data(), converted.size());
                },
-               QUEEN_RESEED_ENOUGH) == 0;
+               QUEEN_RESEED_ENOUGH, kMorePerRow * static_cast<std::int64_t>(rows.size())) == 0;
 }
 
 /// Also during a pause: the plugin counts on it exactly once per reseed() it asked for.

@@ -146,18 +146,19 @@ struct PendingQuery {
     std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
 };
 
+/// Where a page of a walk ended, as it said. Whoever asks for the next one only passes it on.
+struct ReseedKey {
+    Uuid partition_id;
+    WallTime written{}; ///< windowed walks only
+    WallTime cutoff{};  ///< windowed walks only
+};
+
 /// One page of a walk over the partitions of a queue.
 struct ReseedQuery {
-    /// Where a page ended, as it said. Whoever asks only passes it on.
-    struct Key {
-        Uuid partition_id;
-        WallTime written{}; ///< windowed walks only
-        WallTime cutoff{};  ///< windowed walks only
-    };
     std::string tenant, queue, group;
     std::chrono::milliseconds window{0}; ///< only what was written that long ago or later; 0: all
     std::uint32_t partitions = 10'000;   ///< how many the page looks at
-    std::optional<Key> after;            ///< nullopt: the first page
+    std::optional<ReseedKey> after;      ///< nullopt: the first page
 };
 
 struct ReseedPage {
@@ -168,8 +169,8 @@ struct ReseedPage {
     bool exists = false;            ///< the queue
     std::int64_t delay_seconds = 0; ///< the queue's, as read by this page
     std::int64_t window_seconds = 0;
-    std::vector<Row> rows;                ///< probably pending; leased ones too
-    std::optional<ReseedQuery::Key> next; ///< when partitions are left
+    std::vector<Row> rows;         ///< probably pending; leased ones too
+    std::optional<ReseedKey> next; ///< when partitions are left
 };
 
 /// @thread any. Every error is a value; no call throws.

@@ -59,6 +59,27 @@ TEST_F(GuardTest, AnExceptionEndsHere) {
     EXPECT_EQ(guard_.counts()[Fault::error_return], 0u);
 }
 
+TEST_F(GuardTest, ACallWithMuchToDoHasMoreTime) {
+    const auto page = [this](Nanoseconds time) {
+        guard_.run(
+            Call::reseed_page,
+            [&] {
+                clock_.advance(time);
+                return 0;
+            },
+            0, 10ms);
+    };
+    for (int i = 0; i < 3; ++i) {
+        page(11ms);
+    }
+    EXPECT_EQ(guard_.counts()[Fault::slow_call], 0u);
+    for (int i = 0; i < 3; ++i) {
+        page(11ms + 1ns);
+    }
+    EXPECT_EQ(guard_.counts()[Fault::slow_call], 3u);
+    EXPECT_TRUE(guard_.paused());
+}
+
 TEST_F(GuardTest, SlowCallsOfDifferentFunctionsDoNotAddUp) {
     for (int i = 0; i < 2; ++i) {
         spend(Call::peek, 2ms);
