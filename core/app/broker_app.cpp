@@ -1,5 +1,6 @@
 #include "app/broker_app.hpp"
 
+#include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
 #include "base/json.hpp"
@@ -95,14 +96,9 @@ void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStat
         }
         writer.end_array().key("loaded").boolean(plugin.loaded);
         writer.key("paused").boolean(plugin.paused).key("verdict").string(plugin.verdict);
-        writer.key("faults").begin_object();
-        for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
-            if (const auto count = plugin.faults.by_kind.at(kind); count > 0) {
-                writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
-                    .integer(static_cast<std::int64_t>(count));
-            }
-        }
-        writer.end_object().end_object();
+        writer.key("faults");
+        write_faults(writer, plugin.faults);
+        writer.end_object();
     }
     writer.end_array();
 }
@@ -238,7 +234,10 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     routes = std::make_unique<http::Routes>(
         http::Services{*push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
-                       [this](json::Writer& writer) { write_status(writer, plugins->status()); }});
+                       [this](json::Writer& writer) { write_status(writer, plugins->status()); },
+                       [this](json::Writer& writer) {
+                           write_candidates(writer, settings.default_source, *plugins);
+                       }});
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {

@@ -31,6 +31,8 @@ struct Services {
     std::string version;
     /// Writes the value of `plugins` in GET /status: an array, one object a plugin.
     std::function<void(json::Writer&)> plugins;
+    /// Writes the whole answer of GET /api/v1/system/candidates.
+    std::function<void(json::Writer&)> candidates;
 };
 
 /// The values of a pattern's parameters, by name.

@@ -57,11 +57,19 @@ const Statement kConfigureQueue{"configure_queue", "select queen.configure_queue
 const Statement kDeleteQueue{"delete_queue", "select queen.delete_queue_v1($1, $2)",
                              StatementClass::maintenance};
 
-const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $2)"};
+const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $2, $3, $4)"};
+
+const Statement kQueueDepth{"queue_depth", "select queen.log_queue_depth_v1($1, $2, $3, $4, $5)"};
+
+const Statement kQueueSizes{"queue_sizes", "select queen.queue_sizes_v1($1, $2, $3, $4)"};
 
 const Statement kListQueues{"list_queues", "select queen.list_queues_v1($1)"};
 
-const std::array<const Statement*, 18> kAll{&kPing,
+const Statement kListLabels{"list_labels", "select queen.list_labels_v1($1, $2)"};
+
+const Statement kOverview{"overview", "select queen.resources_overview_v1($1)"};
+
+const std::array<const Statement*, 22> kAll{&kPing,
                                             &kPushMulti,
                                             &kSegmentAt,
                                             &kPopList,
@@ -78,6 +86,10 @@ const std::array<const Statement*, 18> kAll{&kPing,
                                             &kConfigureQueue,
                                             &kDeleteQueue,
                                             &kQueueDetail,
-                                            &kListQueues};
+                                            &kQueueDepth,
+                                            &kQueueSizes,
+                                            &kListQueues,
+                                            &kListLabels,
+                                            &kOverview};
 
 } // namespace queen::store::statements

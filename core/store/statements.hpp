@@ -32,10 +32,14 @@ extern const Statement kRenewLease;
 extern const Statement kConfigureQueue;
 extern const Statement kDeleteQueue;
 extern const Statement kQueueDetail;
+extern const Statement kQueueDepth;
+extern const Statement kQueueSizes;
 extern const Statement kListQueues;
+extern const Statement kListLabels;
+extern const Statement kOverview;
 
 /// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 18> kAll;
+extern const std::array<const Statement*, 22> kAll;
 
 } // namespace statements
 } // namespace queen::store

@@ -283,7 +283,7 @@ TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {
     EXPECT_THAT(configure("conf", R"({"leaseTime":17})"), HasSubstr("\"leaseTime\": 17"));
     const auto detail = [&] {
         return value(wait_for<std::optional<std::string>>(
-            [&](auto done) { store->queue_detail(kNever, kTenant, "conf", done); }));
+            [&](auto done) { store->queue_detail(kNever, kTenant, "conf", {}, done); }));
     };
     ASSERT_TRUE(detail());
     EXPECT_THAT(*detail(), HasSubstr("conf"));

@@ -51,7 +51,9 @@ struct Api::Broker {
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
-                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); }}) {}
+                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
+                  [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); }}) {
+    }
 
     broker::Sources sources;
     broker::Parking parking;
