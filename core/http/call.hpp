@@ -33,6 +33,10 @@ struct Services {
     std::function<void(json::Writer&)> plugins;
     /// Writes the whole answer of GET /api/v1/system/candidates.
     std::function<void(json::Writer&)> candidates;
+    /// Writes the value of GET /metrics.
+    std::function<void(json::Writer&)> metrics;
+    /// Body and type of GET /metrics/prometheus.
+    std::function<Reply()> prometheus;
 };
 
 /// The values of a pattern's parameters, by name.

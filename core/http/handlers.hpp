@@ -28,5 +28,7 @@ void delete_queue(const std::shared_ptr<Call>& call);
 void health(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);
 void candidates(const std::shared_ptr<Call>& call);
+void metrics(const std::shared_ptr<Call>& call);
+void metrics_prometheus(const std::shared_ptr<Call>& call);
 
 } // namespace queen::http

@@ -14,7 +14,6 @@ constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kGroups = "consumer group administration";
 constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
-constexpr std::string_view kMetrics = "metrics";
 constexpr std::string_view kSystem = "maintenance and system switches";
 constexpr std::string_view kTraces = "traces";
 constexpr std::string_view kKeyValue = "the key-value store";
@@ -50,6 +49,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/system/candidates", candidates, {}},
     {"GET", "/health", health, {}},
     {"GET", "/status", status, {}},
+    {"GET", "/metrics", metrics, {}},
+    {"GET", "/metrics/prometheus", metrics_prometheus, {}},
 
     {"POST", "/api/v1/transaction", nullptr, kTransactions},
 
@@ -87,9 +88,6 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/status/analytics", nullptr, kStatistics},
     {"GET", "/api/v1/status/buffers", nullptr, kStatistics},
     {"GET", "/api/v1/analytics/:view", nullptr, kStatistics},
-
-    {"GET", "/metrics", nullptr, kMetrics},
-    {"GET", "/metrics/prometheus", nullptr, kMetrics},
 
     {"GET", "/api/v1/system/maintenance", nullptr, kSystem},
     {"POST", "/api/v1/system/maintenance", nullptr, kSystem},

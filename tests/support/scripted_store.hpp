@@ -35,6 +35,7 @@ public:
     Hook<Done<std::string>> on_list_queues;
     Hook<Label, Done<std::string>> on_list_labels;
     Hook<Done<std::string>> on_overview;
+    Hook<ReseedQuery, Done<ReseedPage>> on_reseed_page;
     Hook<Done<void>> on_ping;
 
     void push(Deadline, std::vector<PushSegment> segments,
@@ -107,6 +108,9 @@ public:
     }
     void overview(Deadline, std::string, Done<std::string> done) override {
         call(on_overview, std::move(done));
+    }
+    void reseed_page(Deadline, ReseedQuery query, Done<ReseedPage> done) override {
+        call(on_reseed_page, std::move(query), std::move(done));
     }
     void ping(Deadline, Done<void> done) override { call(on_ping, std::move(done)); }
 

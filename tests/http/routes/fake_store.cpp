@@ -177,6 +177,11 @@ void FakeStore::overview(Deadline, std::string, Done<std::string> done) {
     answer(std::move(done), std::string(overview_answer));
 }
 
+/// Nothing of the routes walks.
+void FakeStore::reseed_page(Deadline, ReseedQuery, Done<ReseedPage> done) {
+    answer(std::move(done), ReseedPage{});
+}
+
 void FakeStore::ping(Deadline, Done<void> done) {
     ++calls;
     if (reachable) {

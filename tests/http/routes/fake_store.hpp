@@ -91,6 +91,7 @@ public:
     void list_queues(Deadline, std::string, Done<std::string>) override;
     void list_labels(Deadline, std::string, Label, Done<std::string>) override;
     void overview(Deadline, std::string, Done<std::string>) override;
+    void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 
 private:
