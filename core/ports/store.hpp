@@ -153,6 +153,16 @@ struct ReseedKey {
     WallTime cutoff{};  ///< windowed walks only
 };
 
+/// Which of a queue's partitions an answer lists: the first `limit` by name behind `after`. Its
+/// sums are over all of them.
+struct PartitionPage {
+    std::optional<std::string> after;
+    std::int32_t limit = 10'000; ///< also the most
+};
+
+/// The two labels of a queue.
+enum class Label { name_space, task };
+
 /// One page of a walk over the partitions of a queue.
 struct ReseedQuery {
     std::string tenant, queue, group;
@@ -207,11 +217,18 @@ public:
     virtual void configure(Deadline, std::string tenant, std::string queue,
                            std::string options_json, Done<std::string>) = 0;
     virtual void delete_queue(Deadline, std::string tenant, std::string queue, Done<bool>) = 0;
-    /// JSON of GET resources/queues/:queue; nullopt when there is none.
-    virtual void queue_detail(Deadline, std::string tenant, std::string queue,
+    // JSON of GET resources/..., as the procedures make it; nullopt when there is no such queue.
+    virtual void queue_detail(Deadline, std::string tenant, std::string queue, PartitionPage,
                               Done<std::optional<std::string>>) = 0;
-    /// JSON of GET resources/queues.
+    /// @param group nullopt: the queue as a whole (ST-2)
+    virtual void queue_depth(Deadline, std::string tenant, std::string queue,
+                             std::optional<std::string> group, PartitionPage,
+                             Done<std::optional<std::string>>) = 0;
+    virtual void queue_sizes(Deadline, std::string tenant, std::string queue, PartitionPage,
+                             Done<std::optional<std::string>>) = 0;
     virtual void list_queues(Deadline, std::string tenant, Done<std::string>) = 0;
+    virtual void list_labels(Deadline, std::string tenant, Label, Done<std::string>) = 0;
+    virtual void overview(Deadline, std::string tenant, Done<std::string>) = 0;
     /// A read of bounded time, whatever the queue's size.
     virtual void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) = 0;
     /// A trivial round trip.
