@@ -121,12 +121,12 @@ TEST_F(PluginServicesTest, APageMayTakeTheLongerTheMoreItNames) {
     settings.path = std::string(QUEEN_TEST_FIXTURE_DIR) + "/reseeding.so";
     ASSERT_EQ(host.load({settings}), settings::Problems{});
     const auto source = host.source("ring");
-    const std::vector<plugin::ReseedRow> rows(1'000, {"p", {}});
+    const std::vector<plugin::ReseedRow> rows(1'001, {"p", {}});
     for (int i = 0; i < 4; ++i) {
-        EXPECT_TRUE(source->reseed_page(kScope, 1, rows)) << "1 ms and 1 us a row";
+        EXPECT_TRUE(source->reseed_page(kScope, 1, rows)) << "1 ms for each thousand begun";
     }
     for (int i = 0; i < 3; ++i) {
-        EXPECT_TRUE(source->reseed_page(kScope, 1, {rows.data(), 999}));
+        EXPECT_TRUE(source->reseed_page(kScope, 1, {rows.data(), 1'000}));
     }
     EXPECT_FALSE(source->reseed_page(kScope, 1, rows)) << "slow three times, so left alone";
 }
