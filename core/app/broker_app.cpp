@@ -201,7 +201,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
 Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     ticker = std::make_unique<TickerThread>(clock);
     parking = std::make_unique<broker::Parking>(*ticker, clock, backoff(settings.pop));
-    plugin_services = std::make_unique<PluginServices>(*parking, *executor, *ticker, clock);
+    plugin_services = std::make_unique<PluginServices>(*parking, *store, *executor, *ticker, clock,
+                                                       settings.database.statement_timeout);
     plugins = std::make_unique<pluginhost::PluginHost>(
         pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
                                        .environment = settings::process_environment(),
@@ -316,10 +317,13 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
         parts.front->stop(grace);
     }
     if (parts.plugin_services) {
-        parts.plugin_services->detach();
+        parts.plugin_services->stop(); // walks are told that they end while there are workers
     }
     if (parts.executor) {
         parts.executor->stop(grace);
+    }
+    if (parts.plugin_services) {
+        parts.plugin_services->detach();
     }
     if (parts.metrics) {
         parts.metrics->stop();

@@ -119,6 +119,15 @@ std::size_t take_waiters(Scope& scope, std::uint64_t count, Resumes& out) {
     return taken;
 }
 
+/// An event concerns the scope: whoever took a ticket before looks again, and up to `count` of
+/// those who are parked are resumed. Requires the shard's mutex. @return how many are
+template <class Scope, class Resumes>
+std::size_t touch(Scope& scope, std::uint64_t count, Resumes& out) {
+    ++scope.version;
+    scope.attempt = 1;
+    return take_waiters(scope, count, out);
+}
+
 template <class Resumes>
 void resume_all(const Resumes& waiters) {
     for (const auto& waiter : waiters) {
@@ -262,9 +271,7 @@ void Parking::pass_on(Place& place) {
     Resumes resumes;
     {
         const std::lock_guard lock(place.shard_.mutex);
-        ++place.scope_.version;
-        place.scope_.attempt = 1;
-        left(place.gate_, take_waiters(place.scope_, 1, resumes));
+        left(place.gate_, touch(place.scope_, 1, resumes));
     }
     passed_on_.add(resumes.size());
     resume_all(resumes);
@@ -300,10 +307,27 @@ void Parking::wake(std::string_view key, std::string_view group,
             gate->last_wake = now;
         }
         gate->each(group, partitions, [&](Scope& scope) {
-            ++scope.version;
-            scope.attempt = 1;
-            left(*gate, take_waiters(scope, scope.partition ? 1 : count, resumes));
+            left(*gate, touch(scope, scope.partition ? 1 : count, resumes));
         });
+    }
+    woken_.add(resumes.size());
+    resume_all(resumes);
+}
+
+void Parking::wake_wildcards(std::string_view key, std::string_view group, std::uint64_t count) {
+    auto& shard = shard_of(key);
+    Resumes resumes;
+    {
+        const std::lock_guard lock(shard.mutex);
+        auto* gate = shard.find(key);
+        if (gate == nullptr) {
+            return;
+        }
+        for (auto* scope : gate->wide) {
+            if (group.empty() || scope->group == group) {
+                left(*gate, touch(*scope, count, resumes));
+            }
+        }
     }
     woken_.add(resumes.size());
     resume_all(resumes);

@@ -124,6 +124,11 @@ public:
     void wake(std::string_view gate, std::string_view group,
               std::span<const std::string_view> partitions, std::uint64_t count, Urgency urgency);
 
+    /// A source has candidates again: resumes up to `count` wildcard pops of the group (empty: of
+    /// every group), at once. Pinned pops ask no source, so there is nothing new for them.
+    /// @thread any, without locks that waiters may need
+    void wake_wildcards(std::string_view gate, std::string_view group, std::uint64_t count);
+
     /// Resumes everyone and refuses to park from now on.
     void close();
     bool closed() const noexcept;

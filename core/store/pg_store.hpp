@@ -40,6 +40,7 @@ public:
     void queue_detail(Deadline, std::string tenant, std::string queue,
                       Done<std::optional<std::string>>) override;
     void list_queues(Deadline, std::string tenant, Done<std::string>) override;
+    void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 
 private:

@@ -1,6 +1,7 @@
 // The page of a real broker: exact after known traffic, well formed, and there without a database.
 #include "support/api.hpp"
 #include "support/broker_process.hpp"
+#include "support/candidate_source.hpp"
 #include "support/exposition.hpp"
 #include "support/postgres.hpp"
 #include "support/sql_session.hpp"
@@ -23,18 +24,20 @@ using testing::IsEmpty;
 /// happens but what the test does.
 class MetricsTest : public testing::Test {
 protected:
-    void start(const TestPostgres& postgres, const std::string& database) {
+    void start(const TestPostgres& postgres, const std::string& database,
+               const std::string& source = "sqlscan") {
         broker_ = std::make_unique<BrokerProcess>(
             BrokerOptions{.config = "database: {url: \"" + postgres.conninfo(database) +
                                     "\", sessions: 4}\n"
-                                    "pop: {backoff_initial: 60s, backoff_max: 60s}\n",
+                                    "pop: {backoff_initial: 60s, backoff_max: 60s}\n" +
+                                    serving(source),
                           .data_directory = directory_.path() + "/data"});
         api_ = std::make_unique<Api>(broker_->port());
     }
-    void start() {
+    void start(const std::string& source = "sqlscan") {
         auto& postgres = TestPostgres::shared();
         database_ = postgres.create_database();
-        start(postgres, database_);
+        start(postgres, database_, source);
     }
 
     Exposition page() {
@@ -126,6 +129,21 @@ TEST_F(MetricsTest, FiguresAreExactAfterKnownTraffic) {
     EXPECT_GT(after.by_series.at("queen_process_resident_memory_bytes"), 1e6);
     EXPECT_GT(after.by_series.at("queen_store_statement_seconds_total{statement=\"push_multi\"}"),
               0);
+}
+
+// Both of our sources are loaded, each is counted by itself, and all they say of themselves fits.
+TEST_F(MetricsTest, EachSourceHasItsOwnFigures) {
+    start("hotlist");
+    api_->push_ids("q", "p", {"t"});
+    EXPECT_THAT(api_->pop("q", "autoAck=true").ids(), ElementsAre("t"));
+    const auto seen = page();
+    expect(seen, {{"queen_candidates_marks_total{source=\"hotlist\"}", "1"},
+                  {"queen_candidates_marks_total{source=\"sqlscan\"}", "1"},
+                  {"queen_candidates_figures_dropped{source=\"hotlist\"}", "0"},
+                  {"queen_candidates_figures_dropped{source=\"sqlscan\"}", "0"},
+                  {"queen_plugin_paused{plugin=\"hotlist\"}", "0"}});
+    EXPECT_TRUE(seen.by_series.contains("queen_candidates_rings{source=\"hotlist\"}"));
+    EXPECT_TRUE(seen.by_series.contains("queen_candidates_hints{source=\"sqlscan\"}"));
 }
 
 // A pop that named its partitions and one that did not, by what the database was asked.
