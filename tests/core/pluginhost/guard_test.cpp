@@ -70,6 +70,14 @@ TEST_F(GuardTest, ACallThatIsGivenThousandsOfRowsHasThatManyTimesTheBudget) {
     EXPECT_EQ(walk(0, 1ms + 1ns), 3u);
 }
 
+TEST_F(GuardTest, AnExceptionEndsHere) {
+    EXPECT_EQ(guard_.run(Call::mark, []() -> std::int32_t { throw std::runtime_error("x"); }),
+              Guard::kThrew);
+    EXPECT_EQ(guard_.run(Call::mark, []() -> std::int32_t { throw 1; }), Guard::kThrew);
+    EXPECT_EQ(guard_.counts()[Fault::exception], 2u);
+    EXPECT_EQ(guard_.counts()[Fault::error_return], 0u);
+}
+
 TEST_F(GuardTest, SlowCallsOfDifferentFunctionsDoNotAddUp) {
     for (int i = 0; i < 2; ++i) {
         spend(Call::peek, 2ms);
