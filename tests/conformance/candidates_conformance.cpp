@@ -84,8 +84,9 @@ bool looks(plugin::CandidateSource& source, const Scope& scope) {
 TEST_P(CandidateConformance, AScopeNeverHeardOfIsNotAnsweredWithNothing) {
     const OwnedQueue queue("orders");
     EXPECT_TRUE(looks(source(), queue.scope("g")));
-    const Taken taken = take(source(), queue.scope("g"));
+    Taken taken = take(source(), queue.scope("g"));
     EXPECT_EQ(taken.pick, Pick::scan) << "it knows no names, and nobody told it there are none";
+    settle(source(), queue.scope("g"), std::move(taken), {});
 }
 
 TEST_P(CandidateConformance, PeekChangesNothing) {

@@ -1,5 +1,6 @@
-// The suite over our sources: sqlscan as a class, sqlscan.so and a plugin in plain C through the
-// real host.
+// The suite over our sources: hotlist and sqlscan as classes, hotlist.so, sqlscan.so and a plugin
+// in plain C through the real host.
+#include "../../plugins/hotlist/hotlist.hpp"
 #include "../../plugins/sqlscan/sqlscan.hpp"
 #include "candidates_conformance.hpp"
 #include "pluginhost/plugin_host.hpp"
@@ -12,6 +13,15 @@ Subject sqlscan_class() {
                 auto clock = std::make_shared<plugin::ManualClock>();
                 auto source = std::make_shared<sqlscan::SqlScan>(sqlscan::Options{}, *clock);
                 return Loaded{clock, std::move(source), nullptr, {}};
+            }};
+}
+
+Subject hotlist_class() {
+    return {"HotListClass", [] {
+                auto clock = std::make_shared<plugin::ManualClock>();
+                auto host = std::make_shared<plugin::RecordingHost>();
+                auto source = std::make_shared<hotlist::HotList>(hotlist::Options{}, *clock, *host);
+                return Loaded{clock, std::move(source), host, {}};
             }};
 }
 
@@ -45,7 +55,8 @@ Subject loaded(std::string name, std::string path) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ours, CandidateConformance,
-                         testing::Values(sqlscan_class(),
+                         testing::Values(hotlist_class(), sqlscan_class(),
+                                         loaded("HotListLibrary", QUEEN_PLUGIN_DIR "/hotlist.so"),
                                          loaded("SqlScanLibrary", QUEEN_PLUGIN_DIR "/sqlscan.so"),
                                          loaded("PlainC", QUEEN_TEST_FIXTURE_DIR "/plain_c.so")),
                          name_of);

@@ -1,0 +1,51 @@
+// plugins/hotlist/figures.hpp - what the hot-list counts about itself.
+#pragma once
+#include <queen/plugin/types.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace queen::hotlist {
+
+/// One rising number. @thread any
+class Counter {
+public:
+    void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
+    std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+struct Counters {
+    Counter marks_local, marks_remote, names_offered, scans;
+    Counter took, empty, leased, requeued;
+    Counter reseeds_full, reseeds_window, reseeds_failed, reseeds_dropped;
+    Counter reseed_rows; ///< that made something ready or put it on the wheel
+    Counter trims;       ///< rings dropped because no pop came
+    Counter sweeps;      ///< queues dropped
+};
+
+/// How long the last 4096 candidates had been ready when a pop took them.
+/// @thread any: samples may overwrite each other, which an estimate can bear
+class ReadyAges {
+public:
+    static constexpr std::size_t kSamples = 4096;
+
+    void add(Nanoseconds age) noexcept {
+        const auto at = next_.fetch_add(1, std::memory_order_relaxed) % kSamples;
+        ages_[at].store(age.count(), std::memory_order_relaxed);
+    }
+    struct Percentiles {
+        Nanoseconds p50{0}, p95{0};
+    };
+    Percentiles percentiles() const;
+
+private:
+    std::atomic<std::uint64_t> next_{0};
+    std::array<std::atomic<std::int64_t>, kSamples> ages_{};
+};
+
+} // namespace queen::hotlist

@@ -1,0 +1,90 @@
+#include "floor.hpp"
+
+#include <algorithm>
+
+namespace queen::hotlist {
+namespace {
+
+Nanoseconds jitter_of(Nanoseconds interval, std::uint64_t spread) {
+    const Nanoseconds most = std::min(interval / 2, ReseedFloor::kMostJitter);
+    return most.count() <= 0 ? Nanoseconds(0)
+                             : Nanoseconds(static_cast<std::int64_t>(
+                                   spread % static_cast<std::uint64_t>(most.count())));
+}
+
+Nanoseconds window_of(const ReseedFloor::Intervals& intervals, Nanoseconds jitter) {
+    const Nanoseconds wanted = intervals.window.count() > 0
+                                   ? intervals.window
+                                   : std::max(4 * intervals.reseed, ReseedFloor::kLeastWindow);
+    return std::max(std::min(wanted, ReseedFloor::kMostWindow), intervals.reseed + jitter);
+}
+
+} // namespace
+
+ReseedFloor::ReseedFloor(Intervals intervals, std::uint64_t spread)
+    : intervals_(intervals), jitter_(jitter_of(intervals.reseed, spread)),
+      window_(window_of(intervals, jitter_)) {}
+
+bool ReseedFloor::full_is_due(SteadyTime now) const {
+    return !warm_.load(std::memory_order_relaxed) || pinned_full_ || small_ ||
+           intervals_.reseed_full.count() == 0 ||
+           now >= last_full_ + intervals_.reseed_full + jitter_;
+}
+
+std::optional<ReseedFloor::Walk> ReseedFloor::start(SteadyTime now, plugin::Ticket ticket) {
+    if (due() > now) {
+        return std::nullopt; // the common case, without a lock
+    }
+    const std::lock_guard lock(mutex_);
+    if (walk_ || due() > now) {
+        return std::nullopt;
+    }
+    walk_ = Walk{ticket, full_is_due(now) ? Nanoseconds(0) : window_};
+    walk_began_ = now;
+    walk_pages_ = 0;
+    set_due(SteadyTime::max());
+    return walk_;
+}
+
+bool ReseedFloor::page(plugin::Ticket ticket) {
+    const std::lock_guard lock(mutex_);
+    if (!walk_ || walk_->ticket != ticket) {
+        return false;
+    }
+    ++walk_pages_;
+    return true;
+}
+
+ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, SteadyTime now) {
+    const std::lock_guard lock(mutex_);
+    if (!walk_ || walk_->ticket != ticket) {
+        return {};
+    }
+    const bool full = walk_->window.count() == 0;
+    walk_.reset();
+    if (!complete) {
+        const std::uint32_t failures = failures_.load(std::memory_order_relaxed) + 1;
+        failures_.store(failures, std::memory_order_relaxed);
+        pinned_full_ = pinned_full_ || full;
+        const Nanoseconds retry = kFirstRetry * (1 << std::min(failures - 1, 20u));
+        set_due(now + std::min(retry, std::max(intervals_.reseed, kFirstRetry)));
+        return {Ended::failed, full, failures};
+    }
+    failures_.store(0, std::memory_order_relaxed);
+    if (full) {
+        // Stamped with the beginning: what was written during the walk may be missing from it.
+        last_full_ = walk_began_;
+        small_ = walk_pages_ <= 1;
+        pinned_full_ = false;
+        warm_.store(true, std::memory_order_release);
+    }
+    set_due(std::max(walk_began_ + intervals_.reseed + jitter_, now + kLeastRest));
+    return {Ended::complete, full, 0};
+}
+
+std::optional<SteadyTime> ReseedFloor::last_full() const {
+    const std::lock_guard lock(mutex_);
+    return warm() ? std::optional(last_full_) : std::nullopt;
+}
+
+} // namespace queen::hotlist

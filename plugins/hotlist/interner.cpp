@@ -1,0 +1,139 @@
+#include "interner.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+namespace queen::hotlist {
+namespace {
+
+/// Chunks of text double from the first size to the second: a queue with one partition must not
+/// cost 64 KiB when there are ten thousand such queues.
+constexpr std::size_t kFirstChunk = 256;
+constexpr std::size_t kLargestChunk = 64 * 1024;
+constexpr std::size_t kFirstCells = 8;
+
+std::uint32_t fold(std::size_t hash) noexcept {
+    return static_cast<std::uint32_t>(hash ^ (static_cast<std::uint64_t>(hash) >> 32));
+}
+
+} // namespace
+
+std::uint32_t Interner::hash_of(std::string_view name) noexcept {
+    return fold(std::hash<std::string_view>{}(name));
+}
+
+std::uint32_t Interner::hash_of(const Uuid& id) noexcept {
+    return fold(std::hash<Uuid>{}(id));
+}
+
+void Interner::Table::put(std::uint64_t cell) {
+    const std::size_t mask = cells_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(cell >> 32) & mask;
+    while (cells_[at] != 0) {
+        at = (at + 1) & mask;
+    }
+    cells_[at] = cell;
+}
+
+void Interner::Table::insert(std::uint32_t hash, Index index) {
+    if (4 * (used_ + 1) > 3 * cells_.size()) {
+        std::vector<std::uint64_t> old(std::max(kFirstCells, 2 * cells_.size()));
+        old.swap(cells_);
+        for (const std::uint64_t cell : old) {
+            if (cell != 0) {
+                put(cell);
+            }
+        }
+    }
+    put(static_cast<std::uint64_t>(hash) << 32 | (index + 1));
+    ++used_;
+}
+
+Interner::Index Interner::find(const Uuid& id) const {
+    if (!id.known()) {
+        return kNone;
+    }
+    const std::shared_lock lock(mutex_);
+    return by_id_.find(hash_of(id), [&](Index index) { return ids_[index] == id; });
+}
+
+void Interner::remember(std::span<const Known> ids) {
+    const auto is_known = [&](const Known& known) { return ids_[known.index] == known.id; };
+    {
+        const std::shared_lock lock(mutex_);
+        if (std::all_of(ids.begin(), ids.end(), is_known)) {
+            return; // all but the first time
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    for (const Known& known : ids) {
+        remember_one(known.index, known.id);
+    }
+}
+
+std::size_t Interner::size() const {
+    const std::shared_lock lock(mutex_);
+    return texts_.size();
+}
+
+std::size_t Interner::bytes() const {
+    const std::shared_lock lock(mutex_);
+    return texts_.capacity() * sizeof(const char*) + lengths_.capacity() * sizeof(std::uint32_t) +
+           ids_.capacity() * sizeof(Uuid) + by_name_.bytes() + by_id_.bytes() + chunk_bytes_;
+}
+
+// ---- below, mutex_ is held ----------------------------------------------------------------------
+
+Interner::Index Interner::find_name(std::string_view name, std::uint32_t hash) const {
+    return by_name_.find(hash, [&](Index index) { return text(index) == name; });
+}
+
+Interner::Index Interner::add(std::string_view name, Index known) {
+    if (known != kNone) {
+        return known;
+    }
+    const std::uint32_t hash = hash_of(name);
+    if (const Index raced = find_name(name, hash); raced != kNone) {
+        return raced;
+    }
+    const auto index = static_cast<Index>(texts_.size());
+    const char* const copy = store(name);
+    if (const std::size_t full = texts_.capacity(); texts_.size() == full) {
+        const std::size_t larger = full + full / 2 + 8;
+        lengths_.reserve(larger); // all before the first change: no half-added name if memory ends
+        ids_.reserve(larger);
+        texts_.reserve(larger);
+    }
+    by_name_.insert(hash, index);
+    texts_.push_back(copy);
+    lengths_.push_back(static_cast<std::uint32_t>(name.size()));
+    ids_.emplace_back();
+    return index;
+}
+
+void Interner::remember_one(Index index, const Uuid& id) {
+    if (!id.known() || ids_[index] == id) {
+        return;
+    }
+    // A cell of the id before stays behind and no longer matches: a name gets a new id only when
+    // its queue was made again, which forgets the whole interner on the broker that was asked.
+    ids_[index] = id;
+    by_id_.insert(hash_of(id), index);
+}
+
+const char* Interner::store(std::string_view name) {
+    if (chunk_size_ - chunk_used_ < name.size() || chunks_.empty()) {
+        chunk_size_ = std::max(
+            chunks_.empty() ? kFirstChunk : std::min(2 * chunk_size_, kLargestChunk), name.size());
+        chunks_.push_back(std::make_unique<char[]>(chunk_size_));
+        chunk_used_ = 0;
+        chunk_bytes_ += chunk_size_;
+    }
+    char* const at = chunks_.back().get() + chunk_used_;
+    std::memcpy(at, name.data(), name.size());
+    chunk_used_ += name.size();
+    return at;
+}
+
+} // namespace queen::hotlist

@@ -1,0 +1,139 @@
+// plugins/hotlist/interner.hpp - partition names of one queue as dense numbers.
+#pragma once
+#include <queen/plugin/types.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace queen::hotlist {
+
+/// Name -> index, index -> name, partition id -> index. Everything else of a ring is flat arrays by
+/// index, so the texts exist once per queue, however many groups read it.
+///
+/// Invariant: append-only. An index is never reused and a text never moves while the interner
+/// lives. Locks: `mutex_` is a leaf: readers share it, only a name or id that is new takes it
+/// alone.
+/// @thread any
+class Interner {
+public:
+    using Index = std::uint32_t;
+    static constexpr Index kNone = UINT32_MAX;
+
+    struct Named {
+        std::string_view name;
+        Uuid id; ///< all zero: not known
+    };
+
+    /// Finds or adds each name, and remembers its id when that is known and new.
+    /// `out[i]` is the index of `named(i)`, for i below `count`.
+    template <class NamedAt>
+    void intern(std::size_t count, NamedAt named, Index* out) {
+        bool all_known = true;
+        {
+            const std::shared_lock lock(mutex_);
+            for (std::size_t i = 0; i < count; ++i) {
+                const Named one = named(i);
+                out[i] = find_name(one.name, hash_of(one.name));
+                all_known =
+                    all_known && out[i] != kNone && (!one.id.known() || ids_[out[i]] == one.id);
+            }
+        }
+        if (all_known) {
+            return;
+        }
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Named one = named(i);
+            out[i] = add(one.name, out[i]);
+            remember_one(out[i], one.id);
+        }
+    }
+    Index intern(std::string_view name, const Uuid& id) {
+        Index index = kNone;
+        intern(
+            1,
+            [&](std::size_t) {
+                return Named{name, id};
+            },
+            &index);
+        return index;
+    }
+
+    struct Known {
+        Index index;
+        Uuid id;
+    };
+    /// Remembers ids of names that are there already.
+    void remember(std::span<const Known> ids);
+
+    /// kNone for an id that nobody told. A queue that is made again gives its partitions new ids;
+    /// the last id told for a name is the one that counts.
+    Index find(const Uuid& id) const;
+
+    /// Gives `use(i, name)` the name of each index. The text stays valid as long as the interner.
+    template <class Use>
+    void names(std::size_t count, const Index* indices, Use use) const {
+        const std::shared_lock lock(mutex_);
+        for (std::size_t i = 0; i < count; ++i) {
+            use(i, text(indices[i]));
+        }
+    }
+
+    std::size_t size() const;
+    /// Bytes of heap memory held.
+    std::size_t bytes() const;
+
+private:
+    /// Open addressing over 64-bit cells: the upper half is the hash, the lower index + 1. A lookup
+    /// touches the text only when all 32 bits of the hash agree, growing touches no text at all.
+    class Table {
+    public:
+        template <class Same>
+        Index find(std::uint32_t hash, Same same) const {
+            if (cells_.empty()) {
+                return kNone;
+            }
+            const std::size_t mask = cells_.size() - 1;
+            for (std::size_t at = hash & mask; cells_[at] != 0; at = (at + 1) & mask) {
+                const auto index = static_cast<Index>(cells_[at] & UINT32_MAX) - 1;
+                if (static_cast<std::uint32_t>(cells_[at] >> 32) == hash && same(index)) {
+                    return index;
+                }
+            }
+            return kNone;
+        }
+        void insert(std::uint32_t hash, Index index);
+        std::size_t bytes() const { return cells_.capacity() * sizeof(std::uint64_t); }
+
+    private:
+        void put(std::uint64_t cell);
+        std::vector<std::uint64_t> cells_; ///< size is a power of two, at most 3/4 full
+        std::size_t used_ = 0;
+    };
+
+    static std::uint32_t hash_of(std::string_view name) noexcept;
+    static std::uint32_t hash_of(const Uuid& id) noexcept;
+
+    // All below require mutex_.
+    Index find_name(std::string_view name, std::uint32_t hash) const;
+    Index add(std::string_view name, Index known);
+    void remember_one(Index index, const Uuid& id);
+    std::string_view text(Index index) const { return {texts_[index], lengths_[index]}; }
+    const char* store(std::string_view name);
+
+    mutable std::shared_mutex mutex_;
+    std::vector<const char*> texts_;
+    std::vector<std::uint32_t> lengths_;
+    std::vector<Uuid> ids_;
+    Table by_name_, by_id_;
+    std::vector<std::unique_ptr<char[]>> chunks_;
+    std::size_t chunk_size_ = 0, chunk_used_ = 0, chunk_bytes_ = 0;
+};
+
+} // namespace queen::hotlist

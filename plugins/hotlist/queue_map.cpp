@@ -1,0 +1,162 @@
+#include "queue_map.hpp"
+
+#include <algorithm>
+
+namespace queen::hotlist {
+namespace {
+
+Rings::const_iterator place_of(const Rings& rings, std::string_view group) {
+    return std::lower_bound(
+        rings.begin(), rings.end(), group,
+        [](const RingPtr& ring, std::string_view name) { return ring->group() < name; });
+}
+
+} // namespace
+
+RingPtr find_ring(const Rings& rings, std::string_view group) {
+    const auto at = place_of(rings, group);
+    return at != rings.end() && (*at)->group() == group ? *at : nullptr;
+}
+
+Ring* QueueMap::find_ring_in(const Rings& rings, std::string_view group) {
+    const auto at = place_of(rings, group);
+    return at != rings.end() && (*at)->group() == group ? at->get() : nullptr;
+}
+
+QueueMap::Found QueueMap::find(std::string_view key) const {
+    const Shard& shard = shard_of(key);
+    const std::shared_lock lock(shard.mutex);
+    const auto at = shard.queues.find(key);
+    return at == shard.queues.end() ? Found{} : Found{at->second.queue, at->second.rings};
+}
+
+QueueMap::Registered
+QueueMap::enlist(const plugin::Scope& scope,
+                 const std::function<std::shared_ptr<QueueFacts>()>& make_facts,
+                 const std::function<RingPtr(std::shared_ptr<QueueFacts>)>& make_ring) {
+    Registered made;
+    Shard& shard = shard_of(scope.queue.key);
+    const std::lock_guard lock(shard.mutex);
+    auto at = shard.queues.find(scope.queue.key);
+    if (at == shard.queues.end()) {
+        Entry entry{std::make_shared<TrackedQueue>(make_facts()), std::make_shared<const Rings>()};
+        at = shard.queues.emplace(std::string(scope.queue.key), std::move(entry)).first;
+        made.new_queue = true;
+    }
+    Entry& entry = at->second;
+    made.queue = entry.queue;
+    made.ring = find_ring(*entry.rings, scope.group);
+    if (made.ring == nullptr) {
+        made.ring = make_ring(entry.queue->facts);
+        Rings rings = *entry.rings;
+        rings.insert(place_of(rings, scope.group), made.ring);
+        entry.rings = std::make_shared<const Rings>(std::move(rings));
+        made.new_ring = true;
+    }
+    return made;
+}
+
+void QueueMap::drop_ring(Entry& entry, const Ring& ring, Agenda& agenda) {
+    Rings rings = *entry.rings;
+    for (auto at = rings.begin(); at != rings.end(); ++at) {
+        if (at->get() == &ring) {
+            (*at)->dropped.store(true, std::memory_order_relaxed);
+            agenda.remove(**at);
+            rings.erase(at);
+            break;
+        }
+    }
+    entry.rings = std::make_shared<const Rings>(std::move(rings));
+}
+
+void QueueMap::drop_all(Entry& entry, Agenda& agenda) {
+    for (const RingPtr& ring : *entry.rings) {
+        ring->dropped.store(true, std::memory_order_relaxed);
+        agenda.remove(*ring);
+    }
+    agenda.remove(*entry.queue);
+}
+
+void QueueMap::forget_in(Queues& queues, Queues::iterator at, std::string_view group,
+                         Agenda& agenda) {
+    if (group.empty()) {
+        drop_all(at->second, agenda);
+        queues.erase(at);
+    } else if (const RingPtr ring = find_ring(*at->second.rings, group)) {
+        drop_ring(at->second, *ring, agenda);
+    }
+}
+
+void QueueMap::forget(std::string_view tenant, std::string_view queue, std::string_view group,
+                      Agenda& agenda) {
+    if (!queue.empty()) {
+        std::string key(tenant);
+        key += '\x1f';
+        key += queue;
+        Shard& shard = shard_of(key);
+        const std::lock_guard lock(shard.mutex);
+        if (const auto at = shard.queues.find(key); at != shard.queues.end()) {
+            forget_in(shard.queues, at, group, agenda);
+        }
+        return;
+    }
+    for (Shard& shard : shards_) {
+        const std::lock_guard lock(shard.mutex);
+        for (auto at = shard.queues.begin(); at != shard.queues.end();) {
+            const auto next = std::next(at);
+            if (at->second.queue->facts->tenant == tenant) {
+                forget_in(shard.queues, at, group, agenda);
+            }
+            at = next;
+        }
+    }
+}
+
+bool QueueMap::trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda) {
+    Shard& shard = shard_of(ring.queue()->key);
+    const std::lock_guard lock(shard.mutex);
+    const auto at = shard.queues.find(ring.queue()->key);
+    if (at == shard.queues.end() || ring.dropped.load(std::memory_order_relaxed) ||
+        ring.last_served() > unserved_since || ring.depth(unserved_since).in_flight > 0) {
+        return false;
+    }
+    drop_ring(at->second, ring, agenda);
+    if (at->second.rings->empty() && at->second.queue.use_count() == 1) {
+        agenda.remove(*at->second.queue);
+        shard.queues.erase(at);
+    }
+    return true;
+}
+
+bool QueueMap::sweep(std::string_view key, const TrackedQueue* queue, Agenda& agenda) {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    const auto at = shard.queues.find(key);
+    // Holding the lock alone, a count of one is exact: whoever is in the middle of something took
+    // its reference under this lock.
+    if (at == shard.queues.end() || at->second.queue.get() != queue ||
+        at->second.queue.use_count() != 1 || at->second.queue->touched()) {
+        return false;
+    }
+    for (const RingPtr& ring : *at->second.rings) {
+        if (!ring->depth(SteadyTime::min()).idle()) {
+            return false;
+        }
+    }
+    drop_all(at->second, agenda);
+    shard.queues.erase(at);
+    return true;
+}
+
+std::vector<QueueMap::Found> QueueMap::all() const {
+    std::vector<Found> found;
+    for (const Shard& shard : shards_) {
+        const std::shared_lock lock(shard.mutex);
+        for (const auto& [key, entry] : shard.queues) {
+            found.push_back({entry.queue, entry.rings});
+        }
+    }
+    return found;
+}
+
+} // namespace queen::hotlist

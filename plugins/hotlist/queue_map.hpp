@@ -1,0 +1,134 @@
+// plugins/hotlist/queue_map.hpp - which queues and groups have rings.
+#pragma once
+#include "agenda.hpp"
+#include "interner.hpp"
+#include "ring.hpp"
+
+#include <queen/plugin/candidates.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace queen::hotlist {
+
+using RingPtr = std::shared_ptr<Ring>;
+using Rings = std::vector<RingPtr>; ///< ordered by group
+
+RingPtr find_ring(const Rings& rings, std::string_view group);
+
+/// A queue that some group polls: its names and its rings.
+class TrackedQueue final : public Agenda::Item {
+public:
+    explicit TrackedQueue(std::shared_ptr<QueueFacts> facts_in)
+        : Item(Agenda::Kind::queue), facts(std::move(facts_in)) {}
+
+    /// Anybody came by: the next sweep leaves it alone.
+    void touch() noexcept {
+        if (!touched_.load(std::memory_order_relaxed)) {
+            touched_.store(true, std::memory_order_relaxed);
+        }
+    }
+    bool touched() const noexcept { return touched_.load(std::memory_order_relaxed); }
+    bool take_touch() noexcept { return touched_.exchange(false, std::memory_order_relaxed); }
+
+    const std::shared_ptr<QueueFacts> facts;
+    Interner names;
+
+private:
+    std::atomic<bool> touched_{true};
+};
+
+using QueuePtr = std::shared_ptr<TrackedQueue>;
+
+/// Queues by key, in shards so that queues do not wait for each other.
+///
+/// Invariant: only registering adds a queue or a ring; looking one up never does, whatever names a
+/// client thinks of.
+/// Locks: each shard's lock is shared by look-ups and taken alone to register and to drop. Under it
+/// the agenda's may be taken; a ring's never is.
+/// @thread any
+class QueueMap {
+public:
+    struct Found {
+        QueuePtr queue;
+        std::shared_ptr<const Rings> rings; ///< a snapshot; not null when queue is not
+        explicit operator bool() const noexcept { return queue != nullptr; }
+    };
+    struct Registered {
+        QueuePtr queue;
+        RingPtr ring;
+        bool new_queue = false, new_ring = false;
+    };
+
+    Found find(std::string_view key) const;
+    /// Calls `use(queue, ring)` under the shard's shared lock, without touching a reference count.
+    /// `ring` is null when the group has none. @return false when the queue is not tracked
+    template <class Use>
+    bool look(std::string_view key, std::string_view group, Use use) const {
+        const Shard& shard = shard_of(key);
+        const std::shared_lock lock(shard.mutex);
+        const auto at = shard.queues.find(key);
+        if (at == shard.queues.end()) {
+            return false;
+        }
+        use(*at->second.queue, find_ring_in(*at->second.rings, group));
+        return true;
+    }
+    /// @param make_facts, make_ring called under the lock when there is none yet
+    Registered enlist(const plugin::Scope& scope,
+                      const std::function<std::shared_ptr<QueueFacts>()>& make_facts,
+                      const std::function<RingPtr(std::shared_ptr<QueueFacts>)>& make_ring);
+
+    /// Drops rings, or whole queues when `group` is empty, of that tenant only (HL-22).
+    void forget(std::string_view tenant, std::string_view queue, std::string_view group,
+                Agenda& agenda);
+    /// Drops the ring if no pop came since `unserved_since` and nothing is checked out; a queue
+    /// whose last ring goes, goes with it unless somebody is in the middle of something.
+    bool trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda);
+    /// Drops the queue if nobody touched it, nobody is in the middle of something, and every entry
+    /// is idle. `queue` is only compared.
+    bool sweep(std::string_view key, const TrackedQueue* queue, Agenda& agenda);
+
+    /// Of one moment per shard.
+    std::vector<Found> all() const;
+
+private:
+    struct Entry {
+        QueuePtr queue;
+        std::shared_ptr<const Rings> rings; ///< replaced as a whole
+    };
+    struct TextHash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view text) const noexcept {
+            return std::hash<std::string_view>{}(text);
+        }
+    };
+    using Queues = std::unordered_map<std::string, Entry, TextHash, std::equal_to<>>;
+    struct alignas(64) Shard {
+        mutable std::shared_mutex mutex;
+        Queues queues;
+    };
+    static constexpr std::size_t kShards = 32;
+
+    static Ring* find_ring_in(const Rings& rings, std::string_view group);
+    Shard& shard_of(std::string_view key) { return shards_[TextHash{}(key) % kShards]; }
+    const Shard& shard_of(std::string_view key) const { return shards_[TextHash{}(key) % kShards]; }
+    /// Requires the shard's mutex, alone.
+    static void drop_ring(Entry& entry, const Ring& ring, Agenda& agenda);
+    static void drop_all(Entry& entry, Agenda& agenda);
+    static void forget_in(Queues& queues, Queues::iterator at, std::string_view group,
+                          Agenda& agenda);
+
+    std::array<Shard, kShards> shards_;
+};
+
+} // namespace queen::hotlist

@@ -1,0 +1,410 @@
+#include "sub_ring.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace queen::hotlist {
+namespace {
+
+using plugin::Verdict;
+using plugin::VerdictKind;
+
+std::int64_t count(SteadyTime time) noexcept {
+    return time.time_since_epoch().count();
+}
+
+/// A window as slots remember it; 0 for none. Windows are whole seconds in the store.
+std::uint32_t in_ms(Nanoseconds window) noexcept {
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(window).count();
+    return ms <= 0 ? 0 : static_cast<std::uint32_t>(std::min<std::int64_t>(ms, UINT32_MAX));
+}
+
+std::uint32_t plus(std::uint32_t batch, std::uint32_t frames) noexcept {
+    return batch > UINT32_MAX - frames ? UINT32_MAX : batch + frames;
+}
+
+/// Until when a lease that is told to end at `until` is believed.
+SteadyTime lease_park(SteadyTime until, SteadyTime now, const Rules& rules) {
+    const SteadyTime cap = now + kMostLeasePark;
+    return until >= cap - rules.pad ? cap : until + rules.pad;
+}
+
+} // namespace
+
+// ---- events -------------------------------------------------------------------------------------
+
+std::size_t SubRing::mark(std::span<const Marked> marks, SteadyTime now, const Rules& rules,
+                          ReadyOrder& order) {
+    const std::lock_guard lock(mutex_);
+    std::size_t made_ready = 0;
+    for (const Marked& mark : marks) {
+        Slot& one = slot(mark.local);
+        ++one.epoch;
+        // A ready or checked out slot without a count may hold older messages: its clock goes on.
+        if (one.state == State::idle || (one.state == State::wheel && one.batch == 0)) {
+            one.first_mark = count(now);
+        }
+        const std::uint32_t before = one.batch;
+        one.batch = plus(one.batch, mark.frames);
+        one.last_news = count(now);
+        const bool full = rules.only_window() && one.batch >= rules.window_batch;
+        switch (one.state) {
+        case State::idle:
+            if (rules.delay.count() > 0) {
+                park(mark.local, now + rules.delay + rules.pad);
+            } else if (rules.only_window() && !full) {
+                park(mark.local, SteadyTime(Nanoseconds(one.first_mark)) + rules.window,
+                     in_ms(rules.window));
+            } else {
+                make_ready(mark.local, now, full ? in_ms(rules.window) : 0, order);
+                ++made_ready;
+            }
+            break;
+        case State::ready:
+            ready_messages_count_ += one.batch - before;
+            break;
+        case State::wheel:
+            // A delay is never shortened. Without one, a lease park about to end is not worth
+            // waiting for (HL-7).
+            if (full || (!rules.deferred() && one.at <= count(now + rules.pad))) {
+                make_ready(mark.local, now, full ? in_ms(rules.window) : 0, order);
+                ++made_ready;
+            }
+            break;
+        case State::in_flight:
+            break; // the epoch keeps it from being cleared
+        }
+    }
+    publish();
+    return made_ready;
+}
+
+std::size_t SubRing::drain(SteadyTime now, ReadyOrder& order, std::size_t most) {
+    if (due() > count(now)) {
+        return 0; // the common case, without a lock
+    }
+    const std::lock_guard lock(mutex_);
+    std::size_t made_ready = 0;
+    while (made_ready < most && !cells_.empty() && cells_.front().due <= count(now)) {
+        const Cell cell = cells_.front();
+        pop_cell();
+        const Slot& one = slots_[cell.local];
+        if (one.state != State::wheel || one.at != cell.due) {
+            continue;
+        }
+        make_ready(cell.local, now, one.held_ms, order);
+        ++made_ready;
+    }
+    publish();
+    return made_ready;
+}
+
+void SubRing::take(Wanted& wanted, std::int64_t no_younger_than, std::uint16_t shard,
+                   SteadyTime now, const Rules& rules, ReadyAges& ages,
+                   std::vector<CheckedOut>& out) {
+    const std::lock_guard lock(mutex_);
+    while (wanted.names > 0 && (wanted.first || wanted.messages > 0) && first_ != kNoSlot) {
+        const Local local = first_;
+        Slot& one = slots_[local];
+        if (one.at > no_younger_than) {
+            break;
+        }
+        const bool held = rules.config_fresh && window_over(one, now, rules);
+        if (wanted.first) {
+            wanted.held = held;
+        } else if (held != wanted.held) {
+            wanted.differs = true;
+            break;
+        }
+        unlink_head();
+        enter(one, State::in_flight);
+        // Left over from an older claim it would let the next covered ack clear a backlog (HL-2).
+        one.drained = false;
+        ++one.visit;
+        ages.add(std::max(Nanoseconds(0), now - SteadyTime(Nanoseconds(one.at))));
+        out.push_back({one.epoch, local, one.visit, shard});
+        wanted.first = false;
+        --wanted.names;
+        wanted.messages -= std::min<std::uint64_t>(wanted.messages, one.batch);
+    }
+    publish();
+}
+
+bool SubRing::settle(const CheckedOut& entry, const Verdict& verdict, SteadyTime now,
+                     const Rules& rules, ReadyOrder& order) {
+    const std::lock_guard lock(mutex_);
+    Slot& one = slots_[entry.local];
+    if (one.state != State::in_flight || one.visit != entry.visit) {
+        return false; // a reseed row took it back meanwhile (HL-8)
+    }
+    const bool ready = settle_open(entry.local, one, entry, verdict, now, rules, order);
+    publish();
+    return ready;
+}
+
+bool SubRing::settle_open(Local local, Slot& one, const CheckedOut& entry, const Verdict& verdict,
+                          SteadyTime now, const Rules& rules, ReadyOrder& order) {
+    const bool quiet = one.epoch == entry.epoch;
+    switch (verdict.kind) {
+    case VerdictKind::took_leased:
+    case VerdictKind::took_acked:
+        if (quiet) {
+            one.batch = 0;
+        }
+        one.first_mark = one.last_news = count(now);
+        one.drained = verdict.drained;
+        if (verdict.kind == VerdictKind::took_leased) {
+            park(local, lease_park(verdict.until, now, rules));
+            return false;
+        }
+        if (rules.only_window()) {
+            // It just fired: the next message waits for others.
+            park(local, now + rules.window, in_ms(rules.window));
+            return false;
+        }
+        make_ready(local, now, 0, order);
+        return true;
+    case VerdictKind::empty: {
+        if (!quiet) {
+            make_ready(local, now, 0, order);
+            return true;
+        }
+        const SteadyTime ghost_at = SteadyTime(Nanoseconds(one.last_news)) +
+                                    std::max(rules.delay, rules.window) + 2 * rules.pad +
+                                    kGhostSlack;
+        if (!rules.deferred() || now >= ghost_at) {
+            clear(one);
+        } else if (rules.delay.count() > 0) {
+            park(local, now + std::clamp(rules.delay, kLeastEmptyRevisit, kMostEmptyRevisit));
+        } else {
+            park(local, now + kLeastEmptyRevisit);
+        }
+        return false;
+    }
+    case VerdictKind::leased:
+        park(local, lease_park(verdict.until, now, rules)); // never cleared
+        return false;
+    case VerdictKind::requeue:
+        break;
+    }
+    one.batch = 0;
+    make_ready(local, now, one.held_ms, order); // what matured stays so
+    return true;
+}
+
+bool SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const Rules& rules,
+                    ReadyOrder& order) {
+    const std::lock_guard lock(mutex_);
+    Slot& one = slot(local);
+    const bool more = verdict.kind == VerdictKind::took_acked && !verdict.drained;
+    bool ready = false;
+    switch (one.state) {
+    case State::idle:
+        if (verdict.kind == VerdictKind::took_leased || verdict.kind == VerdictKind::leased) {
+            one.drained = verdict.kind == VerdictKind::took_leased && verdict.drained;
+            one.first_mark = one.last_news = count(now);
+            park(local, lease_park(verdict.until, now, rules));
+        } else if (more || verdict.kind == VerdictKind::requeue) {
+            one.drained = false;
+            one.first_mark = one.last_news = count(now);
+            if (rules.only_window()) {
+                park(local, now + rules.window, in_ms(rules.window));
+            } else {
+                make_ready(local, now, 0, order);
+                ready = true;
+            }
+        }
+        break;
+    case State::wheel:
+        // There was no checkout, so nothing says whether this claim is newer than what the slot
+        // knows: it may only be taken as a reason to look, never as one to clear.
+        one.drained = one.drained && verdict.drained;
+        if (more && !rules.deferred()) {
+            make_ready(local, now, 0, order);
+            ready = true;
+        }
+        break;
+    case State::ready:
+    case State::in_flight:
+        break; // looked at soon anyway, or by somebody now
+    }
+    publish();
+    return ready;
+}
+
+bool SubRing::released(Local local, bool covered, SteadyTime now, ReadyOrder& order) {
+    const std::lock_guard lock(mutex_);
+    if (local >= slots_.size()) {
+        return false;
+    }
+    Slot& one = slots_[local];
+    bool ready = false;
+    switch (one.state) {
+    case State::wheel:
+        if (covered && one.batch == 0 && one.drained) {
+            clear(one);
+        } else {
+            make_ready(local, now, 0, order); // the store still enforces delay and window
+            ready = true;
+        }
+        break;
+    case State::in_flight:
+        ++one.epoch; // whoever has it out must not clear it
+        break;
+    case State::idle:
+    case State::ready:
+        break;
+    }
+    publish();
+    return ready;
+}
+
+SubRing::Reseeded SubRing::reseed(std::span<const Local> locals, SteadyTime now, const Rules& rules,
+                                  ReadyOrder& order) {
+    const std::lock_guard lock(mutex_);
+    Reseeded made;
+    for (const Local local : locals) {
+        Slot& one = slot(local);
+        one.first_mark = one.last_news = count(now);
+        switch (one.state) {
+        case State::idle:
+        case State::in_flight: // its pop may be gone for good (F-6)
+            one.batch = std::max(one.batch, 1u);
+            if (rules.delay.count() > 0) {
+                park(local, now + rules.delay + rules.pad);
+                ++made.wheel;
+            } else {
+                make_ready(local, now, 0, order);
+                ++made.ready;
+            }
+            break;
+        case State::wheel:
+            if (!rules.deferred()) { // its lease may have been released early
+                make_ready(local, now, 0, order);
+                ++made.ready;
+            }
+            break;
+        case State::ready:
+            break;
+        }
+    }
+    publish();
+    return made;
+}
+
+std::size_t SubRing::bytes() const {
+    const std::lock_guard lock(mutex_);
+    return sizeof(*this) + slots_.capacity() * sizeof(Slot) + cells_.capacity() * sizeof(Cell);
+}
+
+// ---- below, mutex_ is held ----------------------------------------------------------------------
+
+SubRing::Slot& SubRing::slot(Local local) {
+    if (local >= slots_.size()) {
+        if (local >= slots_.capacity()) {
+            // By half, not by twice: at a million partitions the spare room is what costs.
+            slots_.reserve(std::max<std::size_t>(local + 1, slots_.capacity() * 3 / 2));
+        }
+        slots_.resize(local + 1);
+    }
+    return slots_[local];
+}
+
+void SubRing::enter(Slot& slot, State to) {
+    const auto counter = [&](State state) -> std::uint32_t* {
+        switch (state) {
+        case State::idle:
+            break;
+        case State::ready:
+            return &ready_count_;
+        case State::wheel:
+            return &wheel_count_;
+        case State::in_flight:
+            return &in_flight_count_;
+        }
+        return nullptr;
+    };
+    if (std::uint32_t* from = counter(slot.state)) {
+        --*from;
+    }
+    if (std::uint32_t* into = counter(to)) {
+        ++*into;
+    }
+    slot.state = to;
+}
+
+/// The rule that windowBuffer stands for: the window is over since the first mark, or the batch is
+/// full. A slot that stood in the wheel for its window has that on record.
+bool SubRing::window_over(const Slot& one, SteadyTime now, const Rules& rules) const {
+    return rules.window.count() > 0 &&
+           (one.held_ms == in_ms(rules.window) || one.batch >= rules.window_batch ||
+            SteadyTime(Nanoseconds(one.first_mark)) + rules.window <= now);
+}
+
+void SubRing::make_ready(Local local, SteadyTime now, std::uint32_t held_ms, ReadyOrder& order) {
+    Slot& one = slots_[local];
+    enter(one, State::ready);
+    one.at = order.next(now);
+    one.held_ms = held_ms;
+    one.next = kNoSlot;
+    (last_ == kNoSlot ? first_ : slots_[last_].next) = local;
+    last_ = local;
+    ready_messages_count_ += one.batch;
+}
+
+void SubRing::unlink_head() {
+    Slot& one = slots_[first_];
+    ready_messages_count_ -= one.batch;
+    first_ = one.next;
+    if (first_ == kNoSlot) {
+        last_ = kNoSlot;
+    }
+}
+
+void SubRing::park(Local local, SteadyTime until, std::uint32_t held_ms) {
+    Slot& one = slots_[local];
+    enter(one, State::wheel);
+    one.at = count(until);
+    one.held_ms = held_ms;
+    cells_.push_back({one.at, local});
+    std::push_heap(cells_.begin(), cells_.end(),
+                   [](const Cell& a, const Cell& b) { return a.due > b.due; });
+    if (cells_.size() > 64 && cells_.size() > 2 * static_cast<std::size_t>(wheel_count_)) {
+        sweep_wheel();
+    }
+}
+
+void SubRing::clear(Slot& one) {
+    enter(one, State::idle);
+    one.batch = 0;
+    one.held_ms = 0;
+}
+
+void SubRing::pop_cell() {
+    std::pop_heap(cells_.begin(), cells_.end(),
+                  [](const Cell& a, const Cell& b) { return a.due > b.due; });
+    cells_.pop_back();
+}
+
+void SubRing::sweep_wheel() {
+    std::erase_if(cells_, [&](const Cell& cell) { return !live(cell); });
+    std::make_heap(cells_.begin(), cells_.end(),
+                   [](const Cell& a, const Cell& b) { return a.due > b.due; });
+}
+
+void SubRing::publish() {
+    while (!cells_.empty() && !live(cells_.front())) {
+        pop_cell();
+    }
+    ready_.store(ready_count_, std::memory_order_relaxed);
+    wheel_.store(wheel_count_, std::memory_order_relaxed);
+    in_flight_.store(in_flight_count_, std::memory_order_relaxed);
+    ready_messages_.store(ready_messages_count_, std::memory_order_relaxed);
+    head_.store(first_ == kNoSlot ? kNever : slots_[first_].at, std::memory_order_release);
+    const std::int64_t first_due = cells_.empty() ? kNever : cells_.front().due;
+    if (due_.load(std::memory_order_relaxed) != first_due) {
+        due_.store(first_due, std::memory_order_seq_cst);
+    }
+}
+
+} // namespace queen::hotlist
