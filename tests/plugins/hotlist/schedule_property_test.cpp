@@ -44,6 +44,10 @@ void configure(World& w, std::uint32_t kinds) {
 
 enum class End { leases_run_out, all_is_given_back };
 
+std::ostream& operator<<(std::ostream& out, End end) {
+    return out << (end == End::leases_run_out ? "leases run out" : "all is given back");
+}
+
 /// Everything under way comes to its end.
 void end_all(World& w, End end) {
     w.store.unlock_rows();
@@ -127,18 +131,16 @@ void without_floor(bool told_only) {
     check_rest(w);
 }
 
-RC_GTEST_PROP(HotListSchedules, NoMarkedPartitionIsLostWithoutAFloor, ()) {
+RC_GTEST_PROP(HotListProperty, NoMarkedPartitionIsLostWithoutAFloor, ()) {
     without_floor(false);
 }
 
-RC_GTEST_PROP(HotListSchedules, SleepersAreToldOfAllThatBecomesReady, ()) {
+RC_GTEST_PROP(HotListProperty, SleepersAreToldOfAllThatBecomesReady, ()) {
     without_floor(true);
 }
 
 void one_floor(bool told_only) {
-    World w({.options = floor_options(),
-             .page = *rc::gen::element<std::size_t>(2, 1000),
-             .exclusive = false});
+    World w({.options = floor_options(), .page = *rc::gen::element<std::size_t>(2, 1000)});
     if (*rc::gen::arbitrary<bool>()) {
         w.warm();
     }
@@ -159,16 +161,16 @@ void one_floor(bool told_only) {
     check_rest(w);
 }
 
-RC_GTEST_PROP(HotListSchedules, NothingStaysUnreachablePastOneFloor, ()) {
+RC_GTEST_PROP(HotListProperty, NothingStaysUnreachablePastOneFloor, ()) {
     one_floor(false);
 }
 
-RC_GTEST_PROP(HotListSchedules, NothingStaysAsleepPastOneFloor, ()) {
+RC_GTEST_PROP(HotListProperty, NothingStaysAsleepPastOneFloor, ()) {
     one_floor(true);
 }
 
-RC_GTEST_PROP(HotListSchedules, LookingChangesNothing, ()) {
-    const Setup setup{.options = no_floor_options(), .exclusive = false};
+RC_GTEST_PROP(HotListProperty, LookingChangesNothing, ()) {
+    const Setup setup{.options = no_floor_options()};
     World plain(setup), looked_at(setup);
     plain.tracing = looked_at.tracing = true;
     for (const auto& step : *scripts(Step::kinds)) {
@@ -189,8 +191,8 @@ RC_GTEST_PROP(HotListSchedules, LookingChangesNothing, ()) {
     RC_ASSERT(plain.stats() == looked_at.stats());
 }
 
-RC_GTEST_PROP(HotListSchedules, PeekAndTakeAgree, ()) {
-    World w({.options = no_floor_options(), .exclusive = false});
+RC_GTEST_PROP(HotListProperty, PeekAndTakeAgree, ()) {
+    World w({.options = no_floor_options()});
     w.warm();
     configure(w, *rc::gen::arbitrary<std::uint32_t>());
     for (const auto& step : *scripts(Step::kinds)) {
@@ -216,11 +218,11 @@ RC_GTEST_PROP(HotListSchedules, PeekAndTakeAgree, ()) {
     check_faults(w);
 }
 
-RC_GTEST_PROP(HotListSchedules, WhatNobodyUsesVanishes, ()) {
+RC_GTEST_PROP(HotListProperty, WhatNobodyUsesVanishes, ()) {
     auto options = no_floor_options();
     options.idle_sweep = 10s;
     options.unserved_trim = 30s;
-    World w({.options = options, .exclusive = false});
+    World w({.options = options});
     for (const auto& step : *scripts(Step::kinds)) {
         run_step(w, step);
     }

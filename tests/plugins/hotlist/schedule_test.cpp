@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace queen::hotlist::schedule {
 namespace {
 
@@ -31,9 +33,9 @@ Options quiet_options() {
     return options;
 }
 
-class Schedule : public testing::Test {
+class HotListSchedule : public testing::Test {
 protected:
-    Schedule() { w.warm(); }
+    HotListSchedule() { w.warm(); }
     void TearDown() override { EXPECT_THAT(w.faults(), IsEmpty()); }
 
     /// Time passes, nobody pops, walks are asked for and lie in w.walks().
@@ -72,7 +74,7 @@ protected:
 
 // ---- leases and releases ------------------------------------------------------------------------
 
-TEST_F(Schedule, F1_ALeasedVerdictThatArrivesAfterTheReleaseCostsASecondNotTheLease) {
+TEST_F(HotListSchedule, F1_ALeasedVerdictThatArrivesAfterTheReleaseCostsASecondNotTheLease) {
     w.push(kOrders, "p", 2);
     const auto first = lease(w.pop(kG, {.messages = 1, .lease = kLongLease}));
     pass(kRevisit);
@@ -85,7 +87,7 @@ TEST_F(Schedule, F1_ALeasedVerdictThatArrivesAfterTheReleaseCostsASecondNotTheLe
     EXPECT_TRUE(deliver(kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, F2_ABacklogIsConsumedInBatchesWithoutAGap) {
+TEST_F(HotListSchedule, F2_ABacklogIsConsumedInBatchesWithoutAGap) {
     w.push(kOrders, "p", 1000);
     for (int i = 0; i < 10; ++i) {
         const auto batch = lease(w.pop(kG, {.messages = 100}));
@@ -95,7 +97,7 @@ TEST_F(Schedule, F2_ABacklogIsConsumedInBatchesWithoutAGap) {
     }
 }
 
-TEST_F(Schedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
+TEST_F(HotListSchedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
     w.push(kOrders, "p", 3);
     const auto batch = lease(w.pop(kG, {.lease = kLongLease}));
     const auto wakes = w.wakes;
@@ -105,7 +107,7 @@ TEST_F(Schedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
     EXPECT_EQ(lease(w.pop(kG)).first, 0);
 }
 
-TEST_F(Schedule, F4_ACoveredAckOfADrainedPartitionCausesNoClaimAndNoWake) {
+TEST_F(HotListSchedule, F4_ACoveredAckOfADrainedPartitionCausesNoClaimAndNoWake) {
     w.push(kOrders, "p", 3);
     const auto batch = lease(w.pop(kG));
     const auto wakes = w.wakes;
@@ -117,7 +119,7 @@ TEST_F(Schedule, F4_ACoveredAckOfADrainedPartitionCausesNoClaimAndNoWake) {
     EXPECT_THAT(w.offers(kG), IsEmpty()) << "nor later";
 }
 
-TEST_F(Schedule, F5_APartitionWhoseRowWasLockedIsFoundAgain) {
+TEST_F(HotListSchedule, F5_APartitionWhoseRowWasLockedIsFoundAgain) {
     w.push(kOrders, "p", 3);
     w.store.lock_row(kOrders, "g", "p");
     EXPECT_THAT(w.pop(kG, {.auto_ack = true}), IsEmpty());
@@ -125,7 +127,7 @@ TEST_F(Schedule, F5_APartitionWhoseRowWasLockedIsFoundAgain) {
     EXPECT_TRUE(deliver(kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, F6_WhatADyingPopHeldIsOfferedAtOnce) {
+TEST_F(HotListSchedule, F6_WhatADyingPopHeldIsOfferedAtOnce) {
     w.push(kOrders, "p");
     w.push(kOrders, "q");
     const auto dying = w.take(kG);
@@ -135,7 +137,7 @@ TEST_F(Schedule, F6_WhatADyingPopHeldIsOfferedAtOnce) {
     EXPECT_THAT(w.offers(kG), UnorderedElementsAre("p", "q"));
 }
 
-TEST_F(Schedule, F6_WhatNobodySettlesIsOfferedAgainByTheFloor) {
+TEST_F(HotListSchedule, F6_WhatNobodySettlesIsOfferedAgainByTheFloor) {
     w.push(kOrders, "p");
     w.strand(w.take(kG));
     const auto floor = ask_floor();
@@ -146,7 +148,7 @@ TEST_F(Schedule, F6_WhatNobodySettlesIsOfferedAgainByTheFloor) {
     EXPECT_EQ(w.stat("in_flight"), 0);
 }
 
-TEST_F(Schedule, F6_AClaimThatCommittedBeforeItsPopDiedRunsOutAndIsRedelivered) {
+TEST_F(HotListSchedule, F6_AClaimThatCommittedBeforeItsPopDiedRunsOutAndIsRedelivered) {
     w.push(kOrders, "p", 2);
     const auto dying = w.take(kG, {.lease = 5s});
     w.claim(*dying);
@@ -154,13 +156,13 @@ TEST_F(Schedule, F6_AClaimThatCommittedBeforeItsPopDiedRunsOutAndIsRedelivered) 
     EXPECT_TRUE(deliver(5s + kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, AnExpiredLeaseIsFoundByWhoeverSleeps) {
+TEST_F(HotListSchedule, AnExpiredLeaseIsFoundByWhoeverSleeps) {
     w.push(kOrders, "p", 2);
     w.lose(lease(w.pop(kG, {.lease = 5s})));
     EXPECT_TRUE(deliver_to_sleepers(5s + kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, Hl5_AReleaseDuringAClaimVoidsItsEmptyVerdict) {
+TEST_F(HotListSchedule, Hl5_AReleaseDuringAClaimVoidsItsEmptyVerdict) {
     w.push(kOrders, "p", 2);
     const auto held = lease(w.pop(kG, {.messages = 1, .lease = kLongLease}));
     pass(kRevisit);
@@ -174,7 +176,7 @@ TEST_F(Schedule, Hl5_AReleaseDuringAClaimVoidsItsEmptyVerdict) {
     EXPECT_THAT(w.offers(kG), ElementsAre("p"));
 }
 
-TEST_F(Schedule, Hl5_APushDuringTheLeaseMakesTheCoveredReleaseAPromotion) {
+TEST_F(HotListSchedule, Hl5_APushDuringTheLeaseMakesTheCoveredReleaseAPromotion) {
     w.push(kOrders, "p");
     const auto batch = lease(w.pop(kG, {.lease = kLongLease}));
     w.push(kOrders, "p");
@@ -185,7 +187,7 @@ TEST_F(Schedule, Hl5_APushDuringTheLeaseMakesTheCoveredReleaseAPromotion) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
-TEST_F(Schedule, Hl3_APushDuringTheClaimIsNotCountedAsServed) {
+TEST_F(HotListSchedule, Hl3_APushDuringTheClaimIsNotCountedAsServed) {
     w.push(kOrders, "p");
     const auto pop = w.take(kG, {.lease = kLongLease});
     w.claim(*pop);
@@ -196,7 +198,7 @@ TEST_F(Schedule, Hl3_APushDuringTheClaimIsNotCountedAsServed) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1) << "at once, not when the park ends";
 }
 
-TEST_F(Schedule, Cl14_APushBetweenTheLookAndTheScanOutlivesADrainedClaim) {
+TEST_F(HotListSchedule, Cl14_APushBetweenTheLookAndTheScanOutlivesADrainedClaim) {
     w.push(kOrders, "p");
     const auto pop = w.take(kG, {.messages = 3, .lease = kLongLease});
     w.begin(*pop); // the end of the partition is offset 0 here
@@ -209,7 +211,7 @@ TEST_F(Schedule, Cl14_APushBetweenTheLookAndTheScanOutlivesADrainedClaim) {
     EXPECT_EQ(lease(w.pop(kG)).first, 3);
 }
 
-TEST_F(Schedule, Hl2_WhatAnOlderClaimDrainedSaysNothingOfThisOne) {
+TEST_F(HotListSchedule, Hl2_WhatAnOlderClaimDrainedSaysNothingOfThisOne) {
     w.push(kOrders, "p");
     w.nack(lease(w.pop(kG))); // the claim had drained it
     w.tell();
@@ -224,7 +226,7 @@ TEST_F(Schedule, Hl2_WhatAnOlderClaimDrainedSaysNothingOfThisOne) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
-TEST_F(Schedule, Hl4_AutoAckGoesOnThroughABacklog) {
+TEST_F(HotListSchedule, Hl4_AutoAckGoesOnThroughABacklog) {
     w.push(kOrders, "p", 5);
     for (int i = 0; i < 5; ++i) {
         const auto pop = w.take(kG, {.messages = 1, .auto_ack = true});
@@ -239,7 +241,7 @@ TEST_F(Schedule, Hl4_AutoAckGoesOnThroughABacklog) {
 
 // ---- marks and clears ---------------------------------------------------------------------------
 
-TEST_F(Schedule, AMarkDuringAClaimVoidsItsEmptyVerdict) {
+TEST_F(HotListSchedule, AMarkDuringAClaimVoidsItsEmptyVerdict) {
     w.push(kOrders, "p");
     w.consume_elsewhere(kG);
     const auto pop = w.take(kG);
@@ -249,7 +251,7 @@ TEST_F(Schedule, AMarkDuringAClaimVoidsItsEmptyVerdict) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
-TEST_F(Schedule, AnEmptyVerdictWithoutAMarkSinceClears) {
+TEST_F(HotListSchedule, AnEmptyVerdictWithoutAMarkSinceClears) {
     w.push(kOrders, "p");
     w.consume_elsewhere(kG);
     w.pop(kG);
@@ -258,7 +260,7 @@ TEST_F(Schedule, AnEmptyVerdictWithoutAMarkSinceClears) {
     EXPECT_THAT(w.offers(kH), ElementsAre("p")) << "of that group alone";
 }
 
-TEST_F(Schedule, AMarkThatComesLateCostsOneEmptyClaim) {
+TEST_F(HotListSchedule, AMarkThatComesLateCostsOneEmptyClaim) {
     w.commit(kOrders, "p");
     w.consume_elsewhere(kG);
     w.consume_elsewhere(kH);
@@ -268,7 +270,7 @@ TEST_F(Schedule, AMarkThatComesLateCostsOneEmptyClaim) {
     EXPECT_EQ(w.claims, claims + 2) << "one of each group";
 }
 
-TEST_F(Schedule, F52_PopsOnManyPartitionsAtOnceAllGetWork) {
+TEST_F(HotListSchedule, F52_PopsOnManyPartitionsAtOnceAllGetWork) {
     for (int i = 0; i < 100; ++i) {
         w.push(kOrders, "p" + std::to_string(i), 10);
     }
@@ -280,7 +282,7 @@ TEST_F(Schedule, F52_PopsOnManyPartitionsAtOnceAllGetWork) {
 
 // ---- the floor ----------------------------------------------------------------------------------
 
-TEST_F(Schedule, Hl8_ASettleLeavesAloneWhatTheFloorHasLinkedAgain) {
+TEST_F(HotListSchedule, Hl8_ASettleLeavesAloneWhatTheFloorHasLinkedAgain) {
     w.push(kOrders, "p");
     w.consume_elsewhere(kG);
     const auto slow = w.take(kG);
@@ -293,7 +295,25 @@ TEST_F(Schedule, Hl8_ASettleLeavesAloneWhatTheFloorHasLinkedAgain) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
-TEST_F(Schedule, Hl9_TheFloorSeesALeaseThatEndedElsewhere) {
+TEST_F(HotListSchedule, Hl8_NorWhatAnotherPopHasCheckedOutSince) {
+    w.push(kOrders, "p");
+    w.consume_elsewhere(kG);
+    const auto slow = w.take(kG);
+    w.claim(*slow); // empty
+    w.push_elsewhere(kOrders, "p");
+    const auto floor = ask_floor();
+    w.read(w.walks()[floor]);
+    w.apply(floor);
+    const auto next = w.take(kG);
+    ASSERT_THAT(next->names, ElementsAre("p"));
+    w.settle(slow); // must not clear what is not his any more
+    EXPECT_EQ(lease(w.settle(next)).first, 1);
+    w.nack(w.batches.front());
+    w.tell();
+    EXPECT_EQ(lease(w.pop(kG)).first, 1);
+}
+
+TEST_F(HotListSchedule, Hl9_TheFloorSeesALeaseThatEndedElsewhere) {
     const auto floor = ask_floor();
     w.push(kOrders, "p", 2);
     const auto batch = lease(w.pop(kG, {.messages = 1, .lease = kLongLease}));
@@ -304,7 +324,7 @@ TEST_F(Schedule, Hl9_TheFloorSeesALeaseThatEndedElsewhere) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
-TEST_F(Schedule, Hl9_TheFloorShortensNoDelay) {
+TEST_F(HotListSchedule, Hl9_TheFloorShortensNoDelay) {
     w.store.configure(kOrders, 60s, 0s);
     w.list->configured(w.queue(kOrders), {60s, 0s, w.clock.now()});
     const auto floor = ask_floor();
@@ -316,12 +336,12 @@ TEST_F(Schedule, Hl9_TheFloorShortensNoDelay) {
     EXPECT_EQ(w.peek(kG).next_due, due);
 }
 
-TEST_F(Schedule, TheFloorFindsAndWakesForWhatNoMarkTold) {
+TEST_F(HotListSchedule, TheFloorFindsAndWakesForWhatNoMarkTold) {
     w.push_elsewhere(kOrders, "p");
     EXPECT_TRUE(deliver_to_sleepers(30s + World::kMostJitter + kRevisit, true)) << w.undelivered();
 }
 
-TEST(ScheduleOfALargeQueue, IsWalkedInPartOftenAndWholeSometimes) {
+TEST(HotListScheduleOfALargeQueue, IsWalkedInPartOftenAndWholeSometimes) {
     auto options = quiet_options();
     options.reseed = 10s;
     options.reseed_full = 200s;
@@ -349,7 +369,7 @@ TEST(ScheduleOfALargeQueue, IsWalkedInPartOftenAndWholeSometimes) {
     EXPECT_THAT(w.faults(), IsEmpty());
 }
 
-TEST_F(Schedule, AStalePageCostsOneEmptyClaim) {
+TEST_F(HotListSchedule, AStalePageCostsOneEmptyClaim) {
     const auto floor = ask_floor();
     w.push(kOrders, "p");
     w.read(w.walks()[floor]); // sees it
@@ -363,13 +383,13 @@ TEST_F(Schedule, AStalePageCostsOneEmptyClaim) {
 }
 
 /// Nobody has popped yet.
-class ColdSchedule : public Schedule {
+class ColdHotListSchedule : public HotListSchedule {
 protected:
     void TearDown() override { EXPECT_THAT(cold.faults(), IsEmpty()); }
     World cold{{.options = quiet_options()}};
 };
 
-TEST_F(ColdSchedule, Hl12_AWalkOfARingThatWasReplacedDoesNotCountForTheNewOne) {
+TEST_F(ColdHotListSchedule, Hl12_AWalkOfARingThatWasReplacedDoesNotCountForTheNewOne) {
     cold.take(kG);
     ASSERT_THAT(cold.walks(), SizeIs(1));
     cold.read(cold.walks()[0]);
@@ -383,7 +403,7 @@ TEST_F(ColdSchedule, Hl12_AWalkOfARingThatWasReplacedDoesNotCountForTheNewOne) {
     EXPECT_EQ(cold.peek(kG).state, ReadyState::ready);
 }
 
-TEST_F(ColdSchedule, AFailedFirstWalkLeavesTheRingCold) {
+TEST_F(ColdHotListSchedule, AFailedFirstWalkLeavesTheRingCold) {
     cold.take(kG);
     cold.fail(0);
     EXPECT_EQ(cold.peek(kG).state, ReadyState::cold);
@@ -392,18 +412,19 @@ TEST_F(ColdSchedule, AFailedFirstWalkLeavesTheRingCold) {
     EXPECT_EQ(cold.peek(kG).state, ReadyState::nothing) << "walked again meanwhile";
 }
 
-TEST_F(ColdSchedule, WhatAScanTookIsPromotedWhenItIsReleased) {
+TEST_F(ColdHotListSchedule, WhatAScanTookIsPromotedWhenItIsReleased) {
     cold.commit(kOrders, "p", 2);
     const auto batch = lease(cold.pop(kG, {.messages = 1, .lease = kLongLease}));
-    cold.finish_walks();
     cold.ack(batch);
-    cold.tell_all();
-    EXPECT_EQ(lease(cold.pop(kG)).first, 1);
+    cold.events().pop_front(); // the mark came before the ring
+    cold.tell();
+    EXPECT_EQ(cold.wakes, 1u);
+    EXPECT_THAT(cold.offers(kG), ElementsAre("p")) << "before the first walk has found it";
 }
 
 // ---- delay and window ---------------------------------------------------------------------------
 
-TEST_F(Schedule, F7_AGhostOfADelayedQueueStopsBeingClaimed) {
+TEST_F(HotListSchedule, F7_AGhostOfADelayedQueueStopsBeingClaimed) {
     w.store.configure(kOrders, 2s, 0s);
     w.list->configured(w.queue(kOrders), {2s, 0s, w.clock.now()});
     w.push(kOrders, "p");
@@ -416,16 +437,19 @@ TEST_F(Schedule, F7_AGhostOfADelayedQueueStopsBeingClaimed) {
     EXPECT_EQ(w.claims, claims) << "claims decay to none (HL-10)";
 }
 
-TEST_F(Schedule, Hl10_WhatIsStillDelayedIsNoGhost) {
+TEST_F(HotListSchedule, Hl10_WhatIsStillDelayedIsNoGhost) {
     w.store.configure(kOrders, 4s, 0s);
     w.list->configured(w.queue(kOrders), {4s, 0s, w.clock.now()});
     w.push(kOrders, "p");
-    w.run(3900ms, {.walks = false});
+    pass(3900ms);
     w.push(kOrders, "p"); // while the first is still withheld: its own delay begins
+    pass(150ms);
+    w.consume_elsewhere(kG); // the first is visible now; here it comes a little later
+    w.consume_elsewhere(kH);
     EXPECT_TRUE(deliver(4s + 300ms + kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives) {
+TEST_F(HotListSchedule, Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives) {
     w.store.configure(kOrders, 0s, 2s);
     w.list->configured(w.queue(kOrders), {0s, 2s, w.clock.now()});
     w.push(kOrders, "p");
@@ -441,14 +465,14 @@ TEST_F(Schedule, Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives) {
     EXPECT_TRUE(deliver(kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, ADelayedPartitionIsFoundByWhoeverSleeps) {
+TEST_F(HotListSchedule, ADelayedPartitionIsFoundByWhoeverSleeps) {
     w.store.configure(kOrders, 4s, 0s);
     w.list->configured(w.queue(kOrders), {4s, 0s, w.clock.now()});
     w.push(kOrders, "p");
     EXPECT_TRUE(deliver_to_sleepers(4s + 300ms + kRevisit)) << w.undelivered();
 }
 
-TEST_F(Schedule, ABufferedPartitionIsDeliveredOnceItsWindowIsOver) {
+TEST_F(HotListSchedule, ABufferedPartitionIsDeliveredOnceItsWindowIsOver) {
     w.store.configure(kOrders, 0s, 2s);
     w.list->configured(w.queue(kOrders), {0s, 2s, w.clock.now()});
     w.push(kOrders, "p");
@@ -457,9 +481,109 @@ TEST_F(Schedule, ABufferedPartitionIsDeliveredOnceItsWindowIsOver) {
     EXPECT_TRUE(deliver_to_sleepers(100ms + kRevisit)) << w.undelivered();
 }
 
+// ---- what is kept, and for how long -------------------------------------------------------------
+
+TEST_F(HotListSchedule, RingsDoNotAskForTheirFloorsAllAtOnce) {
+    // Eight rings, warm since the same moment: each has a place of its own in the first seconds.
+    std::set<SteadyTime> asked;
+    std::size_t walks = 0;
+    while (w.walks().size() < w.places().size() && w.faults().empty()) {
+        pass(10ms);
+        if (w.walks().size() != walks) {
+            walks = w.walks().size();
+            asked.insert(w.clock.now());
+        }
+    }
+    EXPECT_GE(asked.size(), w.places().size() / 2);
+}
+
+class ForgetfulHotList : public testing::Test {
+protected:
+    static Options options(Nanoseconds sweep, Nanoseconds trim) {
+        Options options;
+        options.idle_sweep = sweep;
+        options.unserved_trim = trim;
+        return options;
+    }
+    static void pass(World& w, Nanoseconds span) {
+        w.run(span, {.consumers = false, .until_drained = false});
+    }
+};
+
+TEST_F(ForgetfulHotList, F46_WhatNobodyPopsIsNotKept) {
+    World w({.options = options(0s, 30s)});
+    w.warm();
+    for (int second = 0; second < 40; ++second) {
+        w.push(kOrders, "p" + std::to_string(second)); // a broker that has only producers
+        pass(w, 1s);
+    }
+    EXPECT_EQ(w.stat("rings"), 0);
+    EXPECT_EQ(w.stat("partitions"), 0);
+    EXPECT_EQ(w.peek(kG).state, ReadyState::cold);
+}
+
+TEST_F(ForgetfulHotList, F47_ABacklogOfASlowConsumerIsKeptHoweverOld) {
+    World w({.options = options(0s, 30s)});
+    w.warm();
+    w.push(kOrders, "p");
+    for (int i = 0; i < 10; ++i) {
+        pass(w, 20s);
+        EXPECT_EQ(w.peek(kG).state, ReadyState::ready) << "somebody is there and looks";
+    }
+}
+
+TEST_F(ForgetfulHotList, Hl16_WhatIsCheckedOutIsNotTrimmed) {
+    auto no_floor = options(0s, 30s); // it would take back what is checked out
+    no_floor.reseed = no_floor.reseed_full = 1h;
+    World w({.options = no_floor});
+    w.warm();
+    w.push(kOrders, "p");
+    const auto slow = w.take(kG);
+    pass(w, 300s);
+    EXPECT_EQ(w.stat("rings"), 1);
+    w.drop(slow);
+    EXPECT_EQ(w.peek(kG).state, ReadyState::ready);
+    pass(w, 60s);
+    EXPECT_EQ(w.stat("rings"), 0);
+}
+
+TEST_F(ForgetfulHotList, F48_AQueueThatSomebodyTouchedInBetweenIsNotSwept) {
+    World w({.options = options(10s, 0s)});
+    w.warm();
+    for (int i = 0; i < 10; ++i) {
+        pass(w, 9s);
+        EXPECT_EQ(w.peek(kG).state, ReadyState::nothing) << "not cold: nothing was lost";
+    }
+    EXPECT_EQ(w.stat("queues"), 1) << "and those of the others are gone";
+    pass(w, 20s);
+    EXPECT_EQ(w.stat("queues"), 0) << "two intervals without a touch";
+}
+
+TEST_F(ForgetfulHotList, F48_AQueueWithSomethingInItIsNotSwept) {
+    World w({.options = options(10s, 0s)});
+    w.warm();
+    w.push(kOrders, "p");
+    w.pop({kOrders, "h"}, {.auto_ack = true});
+    w.pop({kOrders, "h"});
+    pass(w, 60s);
+    EXPECT_EQ(w.stat("queues"), 1);
+    EXPECT_EQ(w.peek(kG).state, ReadyState::ready);
+}
+
+TEST_F(ForgetfulHotList, F49_NamesThatAreMadeUpAreNotKept) {
+    World w({.options = options(10s, 0s)});
+    for (int i = 0; i < 1000; ++i) {
+        const auto name = "made-up-" + std::to_string(i);
+        const auto key = "acme\x1f" + name;
+        const plugin::Scope scope{{key, "acme", name}, "g"};
+        EXPECT_EQ(w.list->peek(scope).state, ReadyState::cold);
+    }
+    EXPECT_EQ(w.stat("queues"), 0) << "a look makes nothing";
+}
+
 // ---- whose ring ---------------------------------------------------------------------------------
 
-TEST_F(Schedule, Hl22_ForgettingAGroupOfOneTenantLeavesTheOtherAlone) {
+TEST_F(HotListSchedule, Hl22_ForgettingAGroupOfOneTenantLeavesTheOtherAlone) {
     w.push(World::kAcmeOrders, "p");
     w.push(World::kBlueOrders, "b");
     w.list->forget("acme", "", "g");
@@ -468,7 +592,7 @@ TEST_F(Schedule, Hl22_ForgettingAGroupOfOneTenantLeavesTheOtherAlone) {
     EXPECT_EQ(w.peek({World::kAcmeOrders, "h"}).state, ReadyState::ready);
 }
 
-TEST_F(Schedule, ASettleOfAForgottenRingIsHarmless) {
+TEST_F(HotListSchedule, ASettleOfAForgottenRingIsHarmless) {
     w.push(kOrders, "p");
     const auto pop = w.take(kG);
     w.list->forget("acme", "orders", "");

@@ -119,9 +119,7 @@ PopPtr World::take(const Place& place, ClaimArgs args, std::uint32_t round) {
     check_offer(*pop);
     if (pop->selection.cookie || !pop->names.empty()) {
         pops.push_back(pop);
-        for (const auto& name : pop->names) {
-            ++open_[place][name];
-        }
+        open(*pop);
     }
     return pop;
 }
@@ -135,7 +133,7 @@ void World::check_offer(const Pop& pop) {
         if (!known_[pop.place.queue].contains(name)) {
             fault("a partition of another queue was offered: " + name);
         }
-        if (setup_.exclusive && open_[pop.place][name] > 0) {
+        if (open_[pop.place].contains(name)) {
             fault("offered to two pops at once: " + name);
         }
     }
@@ -170,11 +168,15 @@ void World::claim(Pop& pop) {
             : store.scan(pop.place.queue, pop.place.group, args);
 }
 
+void World::open(const Pop& pop) {
+    for (const auto& name : pop.names) {
+        open_[pop.place][name] = &pop;
+    }
+}
+
 void World::close(const PopPtr& pop) {
     pops.erase(std::remove(pops.begin(), pops.end(), pop), pops.end());
-    for (const auto& name : pop->names) {
-        --open_[pop->place][name];
-    }
+    std::erase_if(open_[pop->place], [&](const auto& held) { return held.second == pop.get(); });
 }
 
 std::vector<Batch> World::settle(const PopPtr& pop) {
@@ -267,9 +269,7 @@ void World::strand(const PopPtr& pop) {
     ++stranded;
     pops.erase(std::remove(pops.begin(), pops.end(), pop), pops.end());
     lost_.push_back(std::move(pop->selection.cookie));
-    for (const auto& name : pop->names) {
-        --open_[pop->place][name]; // the floor may offer it again
-    }
+    stranded_.push_back(pop); // it keeps its names until the floor takes them back
 }
 
 std::vector<Batch> World::pop(const Place& place, ClaimArgs args) {
@@ -350,6 +350,11 @@ void World::tell(std::size_t index) {
         }
         break;
     case Event::forget:
+        for (auto& [place, held] : open_) {
+            if (place.queue == event.queue && (event.group.empty() || place.group == event.group)) {
+                held.clear();
+            }
+        }
         list->forget(named.tenant, named.name, event.group);
         break;
     case Event::configured:
@@ -365,7 +370,8 @@ void World::check_release(const Event& event) {
         return other.queue == event.queue && other.partition == event.partition;
     };
     // Marks to come speak for themselves; a pop that has it will see the epoch.
-    if (open_[place][event.partition] > 0 || std::any_of(events_.begin(), events_.end(), same) ||
+    if (open_[place].contains(event.partition) ||
+        std::any_of(events_.begin(), events_.end(), same) ||
         !store.claimable(event.queue, event.group, event.partition)) {
         return;
     }
@@ -400,6 +406,7 @@ void World::apply(std::size_t index) {
     std::vector<plugin::ReseedRow> rows;
     for (const auto& row : page.rows) {
         rows.push_back({row.partition, row.id});
+        open_[walk.place].erase(row.partition); // whoever has it may be gone for good
     }
     list->configured(at.queue, walk.config);
     const bool goes_on = list->reseed_page(at, walk.ticket, rows);

@@ -20,7 +20,6 @@ namespace queen::hotlist::schedule {
 struct Setup {
     Options options;
     std::size_t page = 1000;      ///< partitions that a page of a walk covers
-    bool exclusive = true;        ///< two open selections never share a partition
     bool prompt_releases = false; ///< a release is told before the next lease is; and then what it
                                   ///< frees is ready at once
 };
@@ -187,6 +186,7 @@ private:
         bool idle = false;                    ///< the last look found nothing to look at
     };
 
+    void open(const Pop& pop);
     void close(const PopPtr& pop);
     void fault(std::string text);
     void trace(std::string text);
@@ -205,8 +205,11 @@ private:
     std::vector<Consumer> consumers_;
     std::deque<Event> events_;
     std::deque<Walk> walks_;
-    std::map<Place, std::map<std::string, int>> open_; ///< offered and not settled
+    /// Who has which partition checked out: nobody else may be offered it, until the floor or a
+    /// deletion takes it back.
+    std::map<Place, std::map<std::string, const Pop*>> open_;
     std::vector<std::unique_ptr<plugin::Cookie>> lost_;
+    std::vector<PopPtr> stranded_;
     std::map<std::size_t, std::map<std::string, bool>> known_; ///< partitions of each queue
     SteadyTime next_tick_ = SteadyTime::max();
     std::uint64_t workers_ = 0;
