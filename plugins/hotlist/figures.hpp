@@ -28,6 +28,35 @@ struct Counters {
     Counter sweeps;      ///< queues dropped
 };
 
+/// Sums over all rings, kept up as they change, so that reading them costs the same with one ring
+/// as with ten thousand. In stripes, because every push and pop of the broker adds here.
+/// @thread any
+class Totals {
+public:
+    enum Sum : std::size_t { ready, wheel, in_flight, partitions, rings, queues, kSums };
+
+    /// @param stripe any number; who changes a sum often uses one of its own
+    void add(Sum sum, std::int64_t change, std::size_t stripe = 0) noexcept {
+        if (change != 0) {
+            stripes_[stripe % kStripes].sums[sum].fetch_add(change, std::memory_order_relaxed);
+        }
+    }
+    std::uint64_t value(Sum sum) const noexcept {
+        std::int64_t all = 0;
+        for (const Stripe& stripe : stripes_) {
+            all += stripe.sums[sum].load(std::memory_order_relaxed);
+        }
+        return all < 0 ? 0 : static_cast<std::uint64_t>(all);
+    }
+
+private:
+    static constexpr std::size_t kStripes = 16;
+    struct alignas(64) Stripe {
+        std::array<std::atomic<std::int64_t>, kSums> sums{};
+    };
+    std::array<Stripe, kStripes> stripes_;
+};
+
 /// How long the last 4096 candidates had been ready when a pop took them.
 /// @thread any: samples may overwrite each other, which an estimate can bear
 class ReadyAges {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 namespace queen::hotlist {
 namespace {
@@ -19,6 +20,10 @@ std::uint32_t fold(std::size_t hash) noexcept {
 
 } // namespace
 
+Interner::~Interner() {
+    totals_.add(Totals::partitions, -std::int64_t{size_});
+}
+
 std::uint32_t Interner::hash_of(std::string_view name) noexcept {
     return fold(std::hash<std::string_view>{}(name));
 }
@@ -34,20 +39,27 @@ void Interner::Table::put(std::uint64_t cell) {
         at = (at + 1) & mask;
     }
     cells_[at] = cell;
+    ++used_;
 }
 
 void Interner::Table::insert(std::uint32_t hash, Index index) {
-    if (4 * (used_ + 1) > 3 * cells_.size()) {
-        std::vector<std::uint64_t> old(std::max(kFirstCells, 2 * cells_.size()));
-        old.swap(cells_);
-        for (const std::uint64_t cell : old) {
-            if (cell != 0) {
-                put(cell);
-            }
+    if (8 * (used_ + 1) > 5 * cells_.size()) {
+        Cells larger(std::max(kFirstCells, 2 * cells_.size()));
+        old_ = std::exchange(cells_, std::move(larger));
+        moved_ = 0;
+        used_ = 0;
+    }
+    // Four a time, and it grows again after 5/16 of its cells were added: all are moved by then.
+    for (const std::size_t to = std::min(old_.size(), moved_ + 4); moved_ < to; ++moved_) {
+        if (old_[moved_] != 0) {
+            put(old_[moved_]);
         }
     }
+    if (moved_ == old_.size()) {
+        old_ = Cells();
+        moved_ = 0;
+    }
     put(static_cast<std::uint64_t>(hash) << 32 | (index + 1));
-    ++used_;
 }
 
 Interner::Index Interner::find(const Uuid& id) const {
@@ -55,11 +67,11 @@ Interner::Index Interner::find(const Uuid& id) const {
         return kNone;
     }
     const std::shared_lock lock(mutex_);
-    return by_id_.find(hash_of(id), [&](Index index) { return ids_[index] == id; });
+    return by_id_.find(hash_of(id), [&](Index index) { return entries_[index].id == id; });
 }
 
 void Interner::remember(std::span<const Known> ids) {
-    const auto is_known = [&](const Known& known) { return ids_[known.index] == known.id; };
+    const auto is_known = [&](const Known& known) { return entries_[known.index].id == known.id; };
     {
         const std::shared_lock lock(mutex_);
         if (std::all_of(ids.begin(), ids.end(), is_known)) {
@@ -74,13 +86,12 @@ void Interner::remember(std::span<const Known> ids) {
 
 std::size_t Interner::size() const {
     const std::shared_lock lock(mutex_);
-    return texts_.size();
+    return size_;
 }
 
 std::size_t Interner::bytes() const {
     const std::shared_lock lock(mutex_);
-    return texts_.capacity() * sizeof(const char*) + lengths_.capacity() * sizeof(std::uint32_t) +
-           ids_.capacity() * sizeof(Uuid) + by_name_.bytes() + by_id_.bytes() + chunk_bytes_;
+    return entries_.bytes() + by_name_.bytes() + by_id_.bytes() + chunk_bytes_;
 }
 
 // ---- below, mutex_ is held ----------------------------------------------------------------------
@@ -97,28 +108,22 @@ Interner::Index Interner::add(std::string_view name, Index known) {
     if (const Index raced = find_name(name, hash); raced != kNone) {
         return raced;
     }
-    const auto index = static_cast<Index>(texts_.size());
-    const char* const copy = store(name);
-    if (const std::size_t full = texts_.capacity(); texts_.size() == full) {
-        const std::size_t larger = full + full / 2 + 8;
-        lengths_.reserve(larger); // all before the first change: no half-added name if memory ends
-        ids_.reserve(larger);
-        texts_.reserve(larger);
-    }
+    const Index index = size_;
+    entries_.reach(index);
+    entries_[index] = {store(name), static_cast<std::uint32_t>(name.size()), {}};
     by_name_.insert(hash, index);
-    texts_.push_back(copy);
-    lengths_.push_back(static_cast<std::uint32_t>(name.size()));
-    ids_.emplace_back();
+    ++size_; // last: what throws before leaves nothing behind
+    totals_.add(Totals::partitions, 1, hash);
     return index;
 }
 
 void Interner::remember_one(Index index, const Uuid& id) {
-    if (!id.known() || ids_[index] == id) {
+    if (!id.known() || entries_[index].id == id) {
         return;
     }
     // A cell of the id before stays behind and no longer matches: a name gets a new id only when
     // its queue was made again, which forgets the whole interner on the broker that was asked.
-    ids_[index] = id;
+    entries_[index].id = id;
     by_id_.insert(hash_of(id), index);
 }
 

@@ -1,5 +1,8 @@
 // plugins/hotlist/interner.hpp - partition names of one queue as dense numbers.
 #pragma once
+#include "figures.hpp"
+#include "segmented.hpp"
+
 #include <queen/plugin/types.hpp>
 
 #include <cstddef>
@@ -25,6 +28,12 @@ public:
     using Index = std::uint32_t;
     static constexpr Index kNone = UINT32_MAX;
 
+    /// @param totals of what all interners hold; must outlive it
+    explicit Interner(Totals& totals) : totals_(totals) {}
+    ~Interner();
+    Interner(const Interner&) = delete;
+    Interner& operator=(const Interner&) = delete;
+
     struct Named {
         std::string_view name;
         Uuid id; ///< all zero: not known
@@ -40,8 +49,8 @@ public:
             for (std::size_t i = 0; i < count; ++i) {
                 const Named one = named(i);
                 out[i] = find_name(one.name, hash_of(one.name));
-                all_known =
-                    all_known && out[i] != kNone && (!one.id.known() || ids_[out[i]] == one.id);
+                all_known = all_known && out[i] != kNone &&
+                            (!one.id.known() || entries_[out[i]].id == one.id);
             }
         }
         if (all_known) {
@@ -91,30 +100,47 @@ public:
 
 private:
     /// Open addressing over 64-bit cells: the upper half is the hash, the lower index + 1. A lookup
-    /// touches the text only when all 32 bits of the hash agree, growing touches no text at all.
+    /// touches a text only when all 32 bits of the hash agree, growing touches no text at all. It
+    /// grows by degrees: each insertion moves a few cells, and until all are moved both are
+    /// searched.
     class Table {
     public:
         template <class Same>
         Index find(std::uint32_t hash, Same same) const {
-            if (cells_.empty()) {
+            const Index index = find_in(cells_, hash, same);
+            return index != kNone ? index : find_in(old_, hash, same);
+        }
+        /// @errors throws std::bad_alloc and changes nothing
+        void insert(std::uint32_t hash, Index index);
+        std::size_t bytes() const { return (cells_.size() + old_.size()) * sizeof(std::uint64_t); }
+
+    private:
+        using Cells = ZeroedBlock<std::uint64_t>;
+        template <class Same>
+        static Index find_in(const Cells& cells, std::uint32_t hash, Same same) {
+            if (cells.empty()) {
                 return kNone;
             }
-            const std::size_t mask = cells_.size() - 1;
-            for (std::size_t at = hash & mask; cells_[at] != 0; at = (at + 1) & mask) {
-                const auto index = static_cast<Index>(cells_[at] & UINT32_MAX) - 1;
-                if (static_cast<std::uint32_t>(cells_[at] >> 32) == hash && same(index)) {
+            const std::size_t mask = cells.size() - 1;
+            for (std::size_t at = hash & mask; cells[at] != 0; at = (at + 1) & mask) {
+                const auto index = static_cast<Index>(cells[at] & UINT32_MAX) - 1;
+                if (static_cast<std::uint32_t>(cells[at] >> 32) == hash && same(index)) {
                     return index;
                 }
             }
             return kNone;
         }
-        void insert(std::uint32_t hash, Index index);
-        std::size_t bytes() const { return cells_.capacity() * sizeof(std::uint64_t); }
-
-    private:
         void put(std::uint64_t cell);
-        std::vector<std::uint64_t> cells_; ///< size is a power of two, at most 3/4 full
+        Cells cells_;           ///< size is a power of two, at most 5/8 full: misses stay short
+        Cells old_;             ///< while growing: the smaller one before, whole
+        std::size_t moved_ = 0; ///< cells of old_ that are in cells_ too
         std::size_t used_ = 0;
+    };
+
+    struct Entry {
+        const char* text;
+        std::uint32_t length;
+        Uuid id; ///< all zero: not known
     };
 
     static std::uint32_t hash_of(std::string_view name) noexcept;
@@ -124,13 +150,15 @@ private:
     Index find_name(std::string_view name, std::uint32_t hash) const;
     Index add(std::string_view name, Index known);
     void remember_one(Index index, const Uuid& id);
-    std::string_view text(Index index) const { return {texts_[index], lengths_[index]}; }
+    std::string_view text(Index index) const {
+        return {entries_[index].text, entries_[index].length};
+    }
     const char* store(std::string_view name);
 
+    Totals& totals_;
     mutable std::shared_mutex mutex_;
-    std::vector<const char*> texts_;
-    std::vector<std::uint32_t> lengths_;
-    std::vector<Uuid> ids_;
+    Segmented<Entry> entries_;
+    std::uint32_t size_ = 0;
     Table by_name_, by_id_;
     std::vector<std::unique_ptr<char[]>> chunks_;
     std::size_t chunk_size_ = 0, chunk_used_ = 0, chunk_bytes_ = 0;

@@ -31,15 +31,14 @@ QueueMap::Found QueueMap::find(std::string_view key) const {
 }
 
 QueueMap::Registered
-QueueMap::enlist(const plugin::Scope& scope,
-                 const std::function<std::shared_ptr<QueueFacts>()>& make_facts,
+QueueMap::enlist(const plugin::Scope& scope, const std::function<QueuePtr()>& make_queue,
                  const std::function<RingPtr(std::shared_ptr<QueueFacts>)>& make_ring) {
     Registered made;
     Shard& shard = shard_of(scope.queue.key);
     const std::lock_guard lock(shard.mutex);
     auto at = shard.queues.find(scope.queue.key);
     if (at == shard.queues.end()) {
-        Entry entry{std::make_shared<TrackedQueue>(make_facts()), std::make_shared<const Rings>()};
+        Entry entry{make_queue(), std::make_shared<const Rings>()};
         at = shard.queues.emplace(std::string(scope.queue.key), std::move(entry)).first;
         made.new_queue = true;
     }

@@ -28,8 +28,11 @@ RingPtr find_ring(const Rings& rings, std::string_view group);
 /// A queue that some group polls: its names and its rings.
 class TrackedQueue final : public Agenda::Item {
 public:
-    explicit TrackedQueue(std::shared_ptr<QueueFacts> facts_in)
-        : Item(Agenda::Kind::queue), facts(std::move(facts_in)) {}
+    TrackedQueue(std::shared_ptr<QueueFacts> facts_in, Totals& totals)
+        : Item(Agenda::Kind::queue), facts(std::move(facts_in)), names(totals), totals_(totals) {
+        totals_.add(Totals::queues, 1);
+    }
+    ~TrackedQueue() override { totals_.add(Totals::queues, -1); }
 
     /// Anybody came by: the next sweep leaves it alone.
     void touch() noexcept {
@@ -44,6 +47,7 @@ public:
     Interner names;
 
 private:
+    Totals& totals_;
     std::atomic<bool> touched_{true};
 };
 
@@ -83,9 +87,8 @@ public:
         use(*at->second.queue, find_ring_in(*at->second.rings, group));
         return true;
     }
-    /// @param make_facts, make_ring called under the lock when there is none yet
-    Registered enlist(const plugin::Scope& scope,
-                      const std::function<std::shared_ptr<QueueFacts>()>& make_facts,
+    /// @param make_queue, make_ring called under the lock when there is none yet
+    Registered enlist(const plugin::Scope& scope, const std::function<QueuePtr()>& make_queue,
                       const std::function<RingPtr(std::shared_ptr<QueueFacts>)>& make_ring);
 
     /// Drops rings, or whole queues when `group` is empty, of that tenant only (HL-22).
@@ -100,6 +103,26 @@ public:
 
     /// Of one moment per shard.
     std::vector<Found> all() const;
+    /// Calls `use(ring)` for rings of one map shard after the other, beginning at shard `from`,
+    /// until about `most` were looked at. @return the shard to go on with
+    template <class Use>
+    std::size_t look_at_some(std::size_t from, std::size_t most, Use use) const {
+        std::size_t looked = 0;
+        for (std::size_t i = 0; i < kShards; ++i) {
+            const Shard& shard = shards_[(from + i) % kShards];
+            const std::shared_lock lock(shard.mutex);
+            for (const auto& [key, entry] : shard.queues) {
+                for (const RingPtr& ring : *entry.rings) {
+                    use(*ring);
+                    ++looked;
+                }
+            }
+            if (looked >= most) {
+                return (from + i + 1) % kShards;
+            }
+        }
+        return from;
+    }
 
 private:
     struct Entry {

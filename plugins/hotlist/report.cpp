@@ -148,36 +148,24 @@ void Report::summary(SteadyTime now, const QueueMap& queues) {
 
 void Report::stats(plugin::Stats& out, const QueueMap& queues, const ReadyAges& ages,
                    SteadyTime now) {
-    std::uint64_t tracked = 0, rings = 0, partitions = 0, bytes = 0;
-    Ring::Depth sum;
-    for (const QueueMap::Found& found : queues.all()) {
-        ++tracked;
-        partitions += found.queue->names.size();
-        bytes += found.queue->names.bytes();
-        for (const RingPtr& ring : *found.rings) {
-            const Ring::Depth depth = ring->depth(now);
-            ++rings;
-            sum.ready += depth.ready;
-            sum.wheel += depth.wheel;
-            sum.in_flight += depth.in_flight;
-            sum.oldest = std::min(sum.oldest, depth.oldest);
-            bytes += ring->bytes();
-        }
-    }
     const auto add = [&](std::string_view name, std::uint64_t value) {
         out.add(name, static_cast<double>(value));
     };
-    add("queues", tracked);
-    add("rings", rings);
-    add("partitions", partitions);
-    add("ready", sum.ready);
-    add("wheel", sum.wheel);
-    add("in_flight", sum.in_flight);
-    add("bytes", bytes);
+    add("queues", totals_.value(Totals::queues));
+    add("rings", totals_.value(Totals::rings));
+    add("partitions", totals_.value(Totals::partitions));
+    add("ready", totals_.value(Totals::ready));
+    add("wheel", totals_.value(Totals::wheel));
+    add("in_flight", totals_.value(Totals::in_flight));
+    std::int64_t first = SubRing::kNever;
+    look_from_.store(
+        queues.look_at_some(look_from_.load(std::memory_order_relaxed), kRingsLookedAt,
+                            [&](const Ring& ring) { first = std::min(first, ring.oldest()); }),
+        std::memory_order_relaxed);
     const ReadyAges::Percentiles age = ages.percentiles();
     out.add("ready_age_p50_milliseconds", milliseconds(age.p50));
     out.add("ready_age_p95_milliseconds", milliseconds(age.p95));
-    const SteadyTime oldest(Nanoseconds(std::min(sum.oldest, now.time_since_epoch().count())));
+    const SteadyTime oldest(Nanoseconds(std::min(first, now.time_since_epoch().count())));
     out.add("oldest_ready_milliseconds", milliseconds(now - oldest));
     add("marks_local_total", counters_.marks_local.value());
     add("marks_remote_total", counters_.marks_remote.value());

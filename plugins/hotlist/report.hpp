@@ -6,6 +6,7 @@
 
 #include <queen/plugin/candidates.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -22,7 +23,12 @@ public:
     /// Failed walks of a ring in a row from which on a warning is written, at powers of two.
     static constexpr std::uint32_t kFirstWarning = 3;
 
-    Report(Counters& counters, const Log& log) : counters_(counters), log_(log) {}
+    /// Rings of which one call of stats() looks for the oldest entry, about: with more, calls take
+    /// turns. It has a budget of a millisecond and a ring costs some cache misses.
+    static constexpr std::size_t kRingsLookedAt = 1024;
+
+    Report(Counters& counters, const Totals& totals, const Log& log)
+        : counters_(counters), totals_(totals), log_(log) {}
 
     /// @thread any
     void count(plugin::VerdictKind kind);
@@ -42,6 +48,8 @@ private:
     std::uint64_t activity() const;
 
     Counters& counters_;
+    const Totals& totals_;
+    std::atomic<std::size_t> look_from_{0};
     const Log& log_;
     // Of the ticker alone.
     SteadyTime last_summary_{};

@@ -37,9 +37,20 @@ std::uint64_t spread_of(const QueueFacts& queue, std::string_view group) {
 } // namespace
 
 Ring::Ring(std::shared_ptr<QueueFacts> queue, std::string_view group, std::size_t shards,
-           ReseedFloor::Intervals intervals, SteadyTime now)
+           ReseedFloor::Intervals intervals, SteadyTime now, Totals& totals)
     : Item(Agenda::Kind::ring), queue_(std::move(queue)), group_(group), shards_(shards),
-      floor_(intervals, spread_of(*queue_, group)), served_(now.time_since_epoch().count()) {}
+      totals_(totals), floor_(intervals, spread_of(*queue_, group)),
+      served_(now.time_since_epoch().count()) {
+    const std::uint64_t spread = spread_of(*queue_, group_);
+    for (std::size_t at = 0; at < shards_.size(); ++at) {
+        shards_[at].count_in(totals, spread + at);
+    }
+    totals_.add(Totals::rings, 1);
+}
+
+Ring::~Ring() {
+    totals_.add(Totals::rings, -1);
+}
 
 std::size_t Ring::mark(std::span<const Marked> marks, SteadyTime now, const Rules& rules) {
     std::size_t made_ready = 0;
@@ -100,18 +111,18 @@ Ring::Taken Ring::take(std::size_t limit, std::uint64_t messages, SteadyTime now
 
 SubRing::Reseeded Ring::reseed(std::span<const Interner::Index> indices, SteadyTime now,
                                const Rules& rules) {
+    std::vector<std::vector<Local>> parts(shards_.size());
+    for (std::vector<Local>& part : parts) {
+        part.reserve(indices.size() / shards_.size() + 16);
+    }
+    const auto divisor = static_cast<Interner::Index>(shards_.size());
+    for (const Interner::Index index : indices) {
+        parts[index % divisor].push_back(index / divisor);
+    }
     SubRing::Reseeded made;
-    std::vector<Local> locals;
-    locals.reserve(indices.size() / shards_.size() + 1);
     for (std::size_t at = 0; at < shards_.size(); ++at) {
-        locals.clear();
-        for (const Interner::Index index : indices) {
-            if (index % shards_.size() == at) {
-                locals.push_back(local_of(index));
-            }
-        }
-        if (!locals.empty()) {
-            const SubRing::Reseeded part = shard(at).reseed(locals, now, rules, order_);
+        if (!parts[at].empty()) {
+            const SubRing::Reseeded part = shard(at).reseed(parts[at], now, rules, order_);
             made.ready += part.ready;
             made.wheel += part.wheel;
         }
@@ -122,11 +133,7 @@ SubRing::Reseeded Ring::reseed(std::span<const Interner::Index> indices, SteadyT
 std::size_t Ring::drain(SteadyTime now) {
     std::size_t made_ready = 0;
     for (SubRing& one : shards_) {
-        std::size_t part = 0;
-        do {
-            part = one.drain(now, order_, kDrainAtOnce);
-            made_ready += part;
-        } while (part == kDrainAtOnce);
+        made_ready += one.drain(now, order_, kDrainAtOnce);
     }
     return made_ready;
 }
@@ -138,7 +145,6 @@ Ring::Depth Ring::depth(SteadyTime now) const noexcept {
         sum.wheel += one.wheel();
         sum.in_flight += one.in_flight();
         sum.ready_messages += one.ready_messages();
-        sum.oldest = std::min(sum.oldest, one.head());
         const SteadyTime due(Nanoseconds(one.due()));
         sum.next_due = std::min(sum.next_due, due);
         sum.due_shards += due <= now ? 1 : 0;
@@ -152,6 +158,14 @@ SteadyTime Ring::wheel_due() const noexcept {
         due = std::min(due, one.due());
     }
     return SteadyTime(Nanoseconds(due));
+}
+
+std::int64_t Ring::oldest() const noexcept {
+    std::int64_t first = SubRing::kNever;
+    for (const SubRing& one : shards_) {
+        first = std::min(first, one.head());
+    }
+    return first;
 }
 
 std::size_t Ring::bytes() const {

@@ -53,7 +53,8 @@ struct QueueFacts {
 class Ring final : public Agenda::Item {
 public:
     Ring(std::shared_ptr<QueueFacts> queue, std::string_view group, std::size_t shards,
-         ReseedFloor::Intervals intervals, SteadyTime now);
+         ReseedFloor::Intervals intervals, SteadyTime now, Totals& totals);
+    ~Ring() override;
 
     struct Marked {
         Interner::Index index;
@@ -68,13 +69,13 @@ public:
     };
     Taken take(std::size_t limit, std::uint64_t messages, SteadyTime now, const Rules& rules,
                ReadyAges& ages);
-    bool settle(const CheckedOut& entry, const plugin::Verdict& verdict, SteadyTime now,
-                const Rules& rules) {
-        return shard(entry.shard).settle(entry, verdict, now, rules, order_);
+    void settle(const CheckedOut& entry, SteadyTime taken_at, const plugin::Verdict& verdict,
+                SteadyTime now, const Rules& rules) {
+        shard(entry.shard).settle(entry, taken_at, verdict, now, rules, order_);
     }
-    bool found(Interner::Index index, const plugin::Verdict& verdict, SteadyTime now,
+    void found(Interner::Index index, const plugin::Verdict& verdict, SteadyTime now,
                const Rules& rules) {
-        return shard(index % shards_.size()).found(local_of(index), verdict, now, rules, order_);
+        shard(index % shards_.size()).found(local_of(index), verdict, now, rules, order_);
     }
     bool released(Interner::Index index, bool covered, SteadyTime now) {
         return shard(index % shards_.size()).released(local_of(index), covered, now, order_);
@@ -84,19 +85,20 @@ public:
     }
     SubRing::Reseeded reseed(std::span<const Interner::Index> indices, SteadyTime now,
                              const Rules& rules);
-    /// Makes due wheel entries ready. @return how many
+    /// Makes due wheel entries ready, at most kDrainAtOnce a sub-ring. @return how many
     std::size_t drain(SteadyTime now);
 
     struct Depth {
         std::uint64_t ready = 0, wheel = 0, in_flight = 0, ready_messages = 0;
         std::uint64_t due_shards = 0;            ///< sub-rings with a wheel entry that is due
         SteadyTime next_due = SteadyTime::max(); ///< of the wheel
-        std::int64_t oldest = SubRing::kNever;   ///< place in line of the oldest ready entry
         bool idle() const noexcept { return ready + wheel + in_flight == 0; }
     };
     /// Reads no lock, allocates nothing.
     Depth depth(SteadyTime now) const noexcept;
     SteadyTime wheel_due() const noexcept;
+    /// Place in line of the oldest ready entry; SubRing::kNever: none.
+    std::int64_t oldest() const noexcept;
     std::size_t bytes() const;
 
     /// A consumer came by. @source HL-16
@@ -135,6 +137,7 @@ private:
     const std::shared_ptr<QueueFacts> queue_;
     const std::string group_;
     std::vector<SubRing> shards_;
+    Totals& totals_;
     ReadyOrder order_;
     ReseedFloor floor_;
     std::atomic<std::int64_t> served_;

@@ -31,6 +31,14 @@ SteadyTime lease_park(SteadyTime until, SteadyTime now, const Rules& rules) {
 
 } // namespace
 
+SubRing::~SubRing() {
+    if (totals_ != nullptr) {
+        totals_->add(Totals::ready, -std::int64_t{ready_count_}, stripe_);
+        totals_->add(Totals::wheel, -std::int64_t{wheel_count_}, stripe_);
+        totals_->add(Totals::in_flight, -std::int64_t{in_flight_count_}, stripe_);
+    }
+}
+
 // ---- events -------------------------------------------------------------------------------------
 
 std::size_t SubRing::mark(std::span<const Marked> marks, SteadyTime now, const Rules& rules,
@@ -130,20 +138,14 @@ void SubRing::take(Wanted& wanted, std::int64_t no_younger_than, std::uint16_t s
     publish();
 }
 
-bool SubRing::settle(const CheckedOut& entry, const Verdict& verdict, SteadyTime now,
-                     const Rules& rules, ReadyOrder& order) {
+void SubRing::settle(const CheckedOut& entry, SteadyTime taken_at, const Verdict& verdict,
+                     SteadyTime now, const Rules& rules, ReadyOrder& order) {
     const std::lock_guard lock(mutex_);
-    Slot& one = slots_[entry.local];
+    const Local local = entry.local;
+    Slot& one = slots_[local];
     if (one.state != State::in_flight || one.visit != entry.visit) {
-        return false; // a reseed row took it back meanwhile (HL-8)
+        return; // a reseed row took it back meanwhile (HL-8)
     }
-    const bool ready = settle_open(entry.local, one, entry, verdict, now, rules, order);
-    publish();
-    return ready;
-}
-
-bool SubRing::settle_open(Local local, Slot& one, const CheckedOut& entry, const Verdict& verdict,
-                          SteadyTime now, const Rules& rules, ReadyOrder& order) {
     const bool quiet = one.epoch == entry.epoch;
     switch (verdict.kind) {
     case VerdictKind::took_leased:
@@ -155,49 +157,52 @@ bool SubRing::settle_open(Local local, Slot& one, const CheckedOut& entry, const
         one.drained = verdict.drained;
         if (verdict.kind == VerdictKind::took_leased) {
             park(local, lease_park(verdict.until, now, rules));
-            return false;
-        }
-        if (rules.only_window()) {
+        } else if (rules.only_window()) {
             // It just fired: the next message waits for others.
             park(local, now + rules.window, in_ms(rules.window));
-            return false;
-        }
-        make_ready(local, now, 0, order);
-        return true;
-    case VerdictKind::empty: {
-        if (!quiet) {
-            make_ready(local, now, 0, order);
-            return true;
-        }
-        const SteadyTime ghost_at = SteadyTime(Nanoseconds(one.last_news)) +
-                                    std::max(rules.delay, rules.window) + 2 * rules.pad +
-                                    kGhostSlack;
-        if (!rules.deferred() || now >= ghost_at) {
-            clear(one);
-        } else if (rules.delay.count() > 0) {
-            park(local, now + std::clamp(rules.delay, kLeastEmptyRevisit, kMostEmptyRevisit));
         } else {
-            park(local, now + kLeastEmptyRevisit);
+            make_ready(local, now, 0, order);
         }
-        return false;
-    }
+        break;
+    case VerdictKind::empty:
+        settle_empty(local, quiet, taken_at, now, rules, order);
+        break;
     case VerdictKind::leased:
         park(local, lease_park(verdict.until, now, rules)); // never cleared
-        return false;
+        break;
     case VerdictKind::requeue:
+        one.batch = 0;
+        make_ready(local, now, one.held_ms, order); // what matured stays so
         break;
     }
-    one.batch = 0;
-    make_ready(local, now, one.held_ms, order); // what matured stays so
-    return true;
+    publish();
 }
 
-bool SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const Rules& rules,
+void SubRing::settle_empty(Local local, bool quiet, SteadyTime taken_at, SteadyTime now,
+                           const Rules& rules, ReadyOrder& order) {
+    Slot& one = slots_[local];
+    if (!quiet) {
+        make_ready(local, now, 0, order); // that data is real, and nobody has claimed it
+        return;
+    }
+    // Of the checkout, not of now: a slow statement saw nothing because of the delay, and by now
+    // the delay may be over.
+    const SteadyTime ghost_at = SteadyTime(Nanoseconds(one.last_news)) +
+                                std::max(rules.delay, rules.window) + 2 * rules.pad + kGhostSlack;
+    if (!rules.deferred() || taken_at >= ghost_at) {
+        clear(one);
+    } else if (rules.delay.count() > 0) {
+        park(local, now + std::clamp(rules.delay, kLeastEmptyRevisit, kMostEmptyRevisit));
+    } else {
+        park(local, now + kLeastEmptyRevisit);
+    }
+}
+
+void SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const Rules& rules,
                     ReadyOrder& order) {
     const std::lock_guard lock(mutex_);
     Slot& one = slot(local);
     const bool more = verdict.kind == VerdictKind::took_acked && !verdict.drained;
-    bool ready = false;
     switch (one.state) {
     case State::idle:
         if (verdict.kind == VerdictKind::took_leased || verdict.kind == VerdictKind::leased) {
@@ -211,7 +216,6 @@ bool SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const R
                 park(local, now + rules.window, in_ms(rules.window));
             } else {
                 make_ready(local, now, 0, order);
-                ready = true;
             }
         }
         break;
@@ -221,7 +225,6 @@ bool SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const R
         one.drained = one.drained && verdict.drained;
         if (more && !rules.deferred()) {
             make_ready(local, now, 0, order);
-            ready = true;
         }
         break;
     case State::ready:
@@ -229,15 +232,11 @@ bool SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const R
         break; // looked at soon anyway, or by somebody now
     }
     publish();
-    return ready;
 }
 
 bool SubRing::released(Local local, bool covered, SteadyTime now, ReadyOrder& order) {
     const std::lock_guard lock(mutex_);
-    if (local >= slots_.size()) {
-        return false;
-    }
-    Slot& one = slots_[local];
+    Slot& one = slot(local);
     bool ready = false;
     switch (one.state) {
     case State::wheel:
@@ -252,6 +251,15 @@ bool SubRing::released(Local local, bool covered, SteadyTime now, ReadyOrder& or
         ++one.epoch; // whoever has it out must not clear it
         break;
     case State::idle:
+        // Given back, so there is something. It is idle when a release of the lease before came
+        // late and cleared it, or when nobody told of it.
+        if (!covered) {
+            one.first_mark = one.last_news = count(now);
+            one.batch = 1;
+            make_ready(local, now, 0, order);
+            ready = true;
+        }
+        break;
     case State::ready:
         break;
     }
@@ -294,19 +302,13 @@ SubRing::Reseeded SubRing::reseed(std::span<const Local> locals, SteadyTime now,
 
 std::size_t SubRing::bytes() const {
     const std::lock_guard lock(mutex_);
-    return sizeof(*this) + slots_.capacity() * sizeof(Slot) + cells_.capacity() * sizeof(Cell);
+    return sizeof(*this) + slots_.bytes() + cells_.capacity() * sizeof(Cell);
 }
 
 // ---- below, mutex_ is held ----------------------------------------------------------------------
 
 SubRing::Slot& SubRing::slot(Local local) {
-    if (local >= slots_.size()) {
-        if (local >= slots_.capacity()) {
-            // By half, not by twice: at a million partitions the spare room is what costs.
-            slots_.reserve(std::max<std::size_t>(local + 1, slots_.capacity() * 3 / 2));
-        }
-        slots_.resize(local + 1);
-    }
+    slots_.reach(local);
     return slots_[local];
 }
 
@@ -396,9 +398,19 @@ void SubRing::publish() {
     while (!cells_.empty() && !live(cells_.front())) {
         pop_cell();
     }
-    ready_.store(ready_count_, std::memory_order_relaxed);
-    wheel_.store(wheel_count_, std::memory_order_relaxed);
-    in_flight_.store(in_flight_count_, std::memory_order_relaxed);
+    const auto changed = [&](std::atomic<std::uint32_t>& figure, std::uint32_t now_is,
+                             Totals::Sum sum) {
+        const std::uint32_t was = figure.load(std::memory_order_relaxed);
+        if (was != now_is) {
+            figure.store(now_is, std::memory_order_relaxed);
+            if (totals_ != nullptr) {
+                totals_->add(sum, std::int64_t{now_is} - was, stripe_);
+            }
+        }
+    };
+    changed(ready_, ready_count_, Totals::ready);
+    changed(wheel_, wheel_count_, Totals::wheel);
+    changed(in_flight_, in_flight_count_, Totals::in_flight);
     ready_messages_.store(ready_messages_count_, std::memory_order_relaxed);
     head_.store(first_ == kNoSlot ? kNever : slots_[first_].at, std::memory_order_release);
     const std::int64_t first_due = cells_.empty() ? kNever : cells_.front().due;

@@ -14,6 +14,7 @@
 // side.
 #pragma once
 #include "figures.hpp"
+#include "segmented.hpp"
 
 #include <queen/plugin/candidates.hpp>
 
@@ -90,6 +91,16 @@ struct CheckedOut {
 class alignas(64) SubRing {
 public:
     static constexpr Local kNoSlot = UINT32_MAX;
+
+    SubRing() = default;
+    ~SubRing();
+    SubRing(const SubRing&) = delete;
+    SubRing& operator=(const SubRing&) = delete;
+    /// Once, before anything else. `totals` must outlive it.
+    void count_in(Totals& totals, std::size_t stripe) {
+        totals_ = &totals;
+        stripe_ = stripe;
+    }
     static constexpr std::int64_t kNever = INT64_MAX;
 
     struct Marked {
@@ -113,12 +124,11 @@ public:
     /// Checks out from the head while entries are no younger in line than `no_younger_than`.
     void take(Wanted& wanted, std::int64_t no_younger_than, std::uint16_t shard, SteadyTime now,
               const Rules& rules, ReadyAges& ages, std::vector<CheckedOut>& out);
-    /// @return whether the slot is ready now
-    bool settle(const CheckedOut& entry, const plugin::Verdict& verdict, SteadyTime now,
-                const Rules& rules, ReadyOrder& order);
+    /// @param taken_at when it was checked out: a verdict speaks of a moment after that
+    void settle(const CheckedOut& entry, SteadyTime taken_at, const plugin::Verdict& verdict,
+                SteadyTime now, const Rules& rules, ReadyOrder& order);
     /// A verdict on a partition that the store found itself.
-    /// @return whether it became ready
-    bool found(Local local, const plugin::Verdict& verdict, SteadyTime now, const Rules& rules,
+    void found(Local local, const plugin::Verdict& verdict, SteadyTime now, const Rules& rules,
                ReadyOrder& order);
     /// A lease ended. @return whether the slot became ready
     bool released(Local local, bool covered, SteadyTime now, ReadyOrder& order);
@@ -141,22 +151,24 @@ public:
     /// When the first wheel entry is due; kNever: none.
     std::int64_t due() const noexcept { return due_.load(std::memory_order_seq_cst); }
     std::size_t bytes() const;
+    static constexpr std::size_t slot_bytes() noexcept { return sizeof(Slot); }
 
 private:
-    enum class State : std::uint8_t { idle, ready, wheel, in_flight };
+    enum class State : std::uint8_t { idle = 0, ready, wheel, in_flight };
 
+    /// All zero: idle, never heard of.
     struct Slot {
-        std::int64_t at = 0;         ///< READY: place in line. WHEEL: when it is due.
-        std::int64_t first_mark = 0; ///< since nothing was known to wait: the window counts from it
-        std::int64_t last_news = 0;  ///< last mark, delivery or reseed row: the pending clock
-        std::uint32_t epoch = 0;
-        std::uint32_t batch = 0; ///< messages marked since the last claim, biased low
-        Local next = kNoSlot;    ///< in the ready list
-        std::uint32_t held_ms =
-            0; ///< READY: the window it was held for. WHEEL: will have been, once due. 0: none
-        std::uint16_t visit = 0;
-        State state = State::idle;
-        bool drained = false; ///< the last claim reached the partition's end
+        std::int64_t at;         ///< READY: place in line. WHEEL: when it is due.
+        std::int64_t first_mark; ///< since nothing was known to wait: the window counts from it
+        std::int64_t last_news;  ///< last mark, delivery or reseed row: the pending clock
+        std::uint32_t epoch;
+        std::uint32_t batch; ///< messages marked since the last claim, biased low
+        Local next;          ///< in the ready list
+        /// READY: the window it was held for. WHEEL: the one it will have been, once due. 0: none.
+        std::uint32_t held_ms;
+        std::uint16_t visit;
+        State state;
+        bool drained; ///< the last claim reached the partition's end
     };
     static_assert(sizeof(Slot) <= 56, "a million of them are held");
 
@@ -180,12 +192,13 @@ private:
     void sweep_wheel();
     void pop_cell();
     void publish();
-    bool settle_open(Local local, Slot& slot, const CheckedOut& entry,
-                     const plugin::Verdict& verdict, SteadyTime now, const Rules& rules,
-                     ReadyOrder& order);
+    void settle_empty(Local local, bool quiet, SteadyTime taken_at, SteadyTime now,
+                      const Rules& rules, ReadyOrder& order);
 
+    Totals* totals_ = nullptr;
+    std::size_t stripe_ = 0;
     mutable std::mutex mutex_;
-    std::vector<Slot> slots_;
+    Segmented<Slot> slots_;
     std::vector<Cell> cells_; ///< min-heap by due
     Local first_ = kNoSlot, last_ = kNoSlot;
     std::uint32_t ready_count_ = 0, wheel_count_ = 0, in_flight_count_ = 0;
