@@ -45,10 +45,7 @@ broken_schedule(clears_what_is_leased sub_ring.cpp
   HotListSchedule.F5_APartitionWhoseRowWasLockedIsFoundAgain
   HotListSchedule.F1_ALeasedVerdictThatArrivesAfterTheReleaseCostsASecondNotTheLease)
 broken_schedule(keeps_what_a_dying_pop_held sub_ring.cpp
-  "    one.batch = 0;
-    make_ready(local, now, one.held_ms, order); // what matured stays so
-    return true;"
-  "    return false;"
+  "make_ready(local, now, one.held_ms, order); // what matured stays so" ""
   HotListSchedule.F6_WhatADyingPopHeldIsOfferedAtOnce)
 broken_schedule(takes_pushes_during_a_claim_for_served sub_ring.cpp
   "        if (quiet) {
@@ -62,16 +59,24 @@ broken_schedule(remembers_what_was_drained sub_ring.cpp
   "        ++one.visit;"
   HotListSchedule.Hl2_WhatAnOlderClaimDrainedSaysNothingOfThisOne)
 broken_schedule(clears_after_auto_ack sub_ring.cpp
-  "        make_ready(local, now, 0, order);
-        return true;
-    case VerdictKind::empty: {"
-  "        clear(one);
-        return false;
-    case VerdictKind::empty: {"
+  "            make_ready(local, now, 0, order);
+        }
+        break;
+    case VerdictKind::empty:"
+  "            clear(one);
+        }
+        break;
+    case VerdictKind::empty:"
   HotListSchedule.Hl4_AutoAckGoesOnThroughABacklog)
 broken_schedule(loses_a_release_during_a_claim sub_ring.cpp
   "++one.epoch; // whoever has it out must not clear it" ""
   HotListSchedule.Hl5_AReleaseDuringAClaimVoidsItsEmptyVerdict)
+broken_schedule(promotes_no_nack_of_what_is_idle sub_ring.cpp
+  "        if (!covered) {
+            one.first_mark"
+  "        if (false) {
+            one.first_mark"
+  HotListSchedule.F3_ANackIsRedeliveredAlthoughAnOlderReleaseCameLate)
 broken_schedule(wakes_nobody_by_a_release hotlist.cpp
   "        impl_->wake(*ring, 1);" ""
   HotListSchedule.F3_APureNackIsRedeliveredAtOnceAndWakes)
@@ -92,10 +97,10 @@ broken_schedule(raises_no_epoch_in_flight sub_ring.cpp
         // A ready"
   HotListSchedule.AMarkDuringAClaimVoidsItsEmptyVerdict)
 broken_schedule(never_clears sub_ring.cpp
-  "            clear(one);
-        } else if (rules.delay.count() > 0) {"
-  "            make_ready(local, now, 0, order);
-        } else if (rules.delay.count() > 0) {"
+  "        clear(one);
+    } else if (rules.delay.count() > 0) {"
+  "        make_ready(local, now, 0, order);
+    } else if (rules.delay.count() > 0) {"
   HotListSchedule.AnEmptyVerdictWithoutAMarkSinceClears
   HotListSchedule.AMarkThatComesLateCostsOneEmptyClaim)
 broken_schedule(takes_more_than_the_batch_needs sub_ring.cpp
@@ -144,8 +149,11 @@ broken_schedule(walks_all_rings_at_once floor.cpp
 # ---- delay, window, ticks ----
 
 broken_schedule(revisits_ghosts_for_ever sub_ring.cpp
-  "!rules.deferred() || now >= ghost_at" "!rules.deferred()"
+  "!rules.deferred() || taken_at >= ghost_at" "!rules.deferred()"
   HotListSchedule.F7_AGhostOfADelayedQueueStopsBeingClaimed)
+broken_schedule(judges_ghosts_when_verdicts_arrive sub_ring.cpp
+  "taken_at >= ghost_at" "now >= ghost_at"
+  HotListSchedule.Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives)
 broken_schedule(takes_a_delayed_push_for_a_ghost sub_ring.cpp
   "        one.last_news = count(now);
         const bool full"
@@ -155,7 +163,7 @@ broken_schedule(takes_a_delayed_push_for_a_ghost sub_ring.cpp
         const bool full"
   HotListSchedule.Hl10_WhatIsStillDelayedIsNoGhost)
 broken_schedule(wakes_nobody_by_a_tick hotlist.cpp
-  "wake(*ring, ring->drain(now));" "ring->drain(now);"
+  "        wake(*ring, ready);" ""
   HotListSchedule.AnExpiredLeaseIsFoundByWhoeverSleeps
   HotListSchedule.ADelayedPartitionIsFoundByWhoeverSleeps)
 broken_schedule(asks_for_no_tick hotlist.cpp
@@ -198,11 +206,7 @@ broken_schedules(any_epoch_clears sub_ring.cpp
   "const bool quiet = one.epoch == entry.epoch;" "const bool quiet = true;"
   NoMarkedPartitionIsLostWithoutAFloor)
 broken_schedules(dying_pops_keep sub_ring.cpp
-  "    one.batch = 0;
-    make_ready(local, now, one.held_ms, order); // what matured stays so
-    return true;"
-  "    clear(one);
-    return false;"
+  "make_ready(local, now, one.held_ms, order); // what matured stays so" "clear(one);"
   NoMarkedPartitionIsLostWithoutAFloor)
 broken_schedules(covered_clears_marks sub_ring.cpp
   "covered && one.batch == 0 && one.drained" "covered && one.drained"
@@ -227,10 +231,10 @@ broken_schedules(old_claims_say_drained sub_ring.cpp
   "        ++one.visit;"
   NoMarkedPartitionIsLostWithoutAFloor)
 broken_schedules(ghosts_stay sub_ring.cpp
-  "!rules.deferred() || now >= ghost_at" "!rules.deferred()"
+  "!rules.deferred() || taken_at >= ghost_at" "!rules.deferred()"
   NoMarkedPartitionIsLostWithoutAFloor)
 broken_schedules(ticks_wake_nobody hotlist.cpp
-  "wake(*ring, ring->drain(now));" "ring->drain(now);"
+  "        wake(*ring, ready);" ""
   SleepersAreToldOfAllThatBecomesReady)
 broken_schedules(no_tick_is_asked_for hotlist.cpp
   "host.tick_at(*tick);" ""

@@ -85,15 +85,19 @@ void check_rest(World& w) {
     w.run(10s, {.walks = false, .until_drained = false});
     check_faults(w);
     RC_ASSERT(w.claims == claims);
-    auto stats = w.stats();
-    RC_ASSERT(stats["ready"] == 0);
-    RC_ASSERT(stats["wheel"] == 0);
-    if (w.stranded == 0) {
+    if (w.stranded == 0) { // or figures of rings that were dropped under a pop are in it
+        auto stats = w.stats();
+        RC_ASSERT(stats["ready"] == 0);
+        RC_ASSERT(stats["wheel"] == 0);
         RC_ASSERT(stats["in_flight"] == 0);
     }
 }
 
+/// With nothing under way: a pop keeps the ring it took from, also when that was dropped meanwhile.
 void check_sizes(World& w) {
+    if (w.stranded > 0) {
+        return;
+    }
     auto stats = w.stats();
     for (const char* name : {"ready", "wheel", "in_flight", "partitions", "rings", "queues"}) {
         RC_ASSERT(stats.contains(name));
@@ -107,18 +111,26 @@ void check_sizes(World& w) {
 
 /// Everything is told, nobody leaves without a word: the ring needs no floor.
 void without_floor(bool told_only) {
-    World w({.options = no_floor_options(), .prompt_releases = true});
+    const auto end = *rc::gen::element(End::leases_run_out, End::all_is_given_back);
+    // A covered release that comes after the next lease has begun may take that one for done. Its
+    // nack repairs it; if it runs out, only the floor does.
+    World w({.options = no_floor_options(),
+             .prompt_releases = end == End::leases_run_out,
+             .check_releases = true});
     w.warm();
     configure(w, *rc::gen::arbitrary<std::uint32_t>());
     if (told_only) {
         w.run(1s); // each place's consumer has looked and sleeps
     }
-    const auto end = *rc::gen::element(End::leases_run_out, End::all_is_given_back);
     Rules rules;
     rules.queues = *rc::gen::element<std::size_t>(1, 2);
-    if (end == End::all_is_given_back) {
+    if (end == End::leases_run_out) {
+        // A lease that ran out, and a later one that takes less and is completed: its release says
+        // covered, the claim before it said drained, and together they hide the rest until a floor.
+        rules.pinned_messages = 1'000'000;
+    } else {
         rules.consumers_die = false;
-        rules.lease = 1h; // nobody may depend on its end
+        rules.short_lease = rules.lease = 1h; // nobody may depend on its end
     }
     for (const auto& step : *scripts(Step::last_harmless)) {
         run_step(w, step, rules);
@@ -149,8 +161,8 @@ void one_floor(bool told_only) {
         run_step(w, step, {.queues = 4, .partitions = 4});
     }
     check_faults(w);
-    check_sizes(w);
     end_all(w, End::leases_run_out);
+    check_sizes(w);
     const bool failed = std::any_of(script.begin(), script.end(),
                                     [](const Step& step) { return step.kind == Step::fail; });
     // A walk that was under way may have read its pages before: the next one counts. Walks that

@@ -107,6 +107,19 @@ TEST_F(HotListSchedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
     EXPECT_EQ(lease(w.pop(kG)).first, 0);
 }
 
+TEST_F(HotListSchedule, F3_ANackIsRedeliveredAlthoughAnOlderReleaseCameLate) {
+    w.push(kOrders, "p");
+    w.ack(lease(w.pop(kG))); // its release lies in events()
+    pass(kRevisit);
+    w.push(kOrders, "p");
+    const auto second = lease(w.pop(kG, {.lease = kLongLease}));
+    ASSERT_EQ(second.first, 1);
+    w.tell(); // of the first: covered, and the slot knows of a drained claim
+    w.nack(second);
+    w.tell();
+    EXPECT_EQ(lease(w.pop(kG)).first, 1);
+}
+
 TEST_F(HotListSchedule, F4_ACoveredAckOfADrainedPartitionCausesNoClaimAndNoWake) {
     w.push(kOrders, "p", 3);
     const auto batch = lease(w.pop(kG));

@@ -345,7 +345,7 @@ void World::tell(std::size_t index) {
     }
     case Event::released:
         list->released(named, event.group, event.id, event.covered);
-        if (setup_.prompt_releases) {
+        if (setup_.check_releases) {
             check_release(event);
         }
         break;

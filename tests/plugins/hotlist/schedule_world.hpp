@@ -20,8 +20,8 @@ namespace queen::hotlist::schedule {
 struct Setup {
     Options options;
     std::size_t page = 1000;      ///< partitions that a page of a walk covers
-    bool prompt_releases = false; ///< a release is told before the next lease is; and then what it
-                                  ///< frees is ready at once
+    bool prompt_releases = false; ///< a release is told before the next claim of it is settled
+    bool check_releases = false;  ///< what a release frees is ready when it is told
 };
 
 /// (tenant, queue) by the store's index, and the group.
