@@ -225,11 +225,6 @@ broken_schedules(nacks_promote_nothing sub_ring.cpp
 broken_schedules(leases_park_for_good sub_ring.cpp
   "const SteadyTime cap = now + kMostLeasePark;" "const SteadyTime cap = SteadyTime::max();"
   NoMarkedPartitionIsLostWithoutAFloor)
-broken_schedules(old_claims_say_drained sub_ring.cpp
-  "        one.drained = false;
-        ++one.visit;"
-  "        ++one.visit;"
-  NoMarkedPartitionIsLostWithoutAFloor)
 broken_schedules(ghosts_stay sub_ring.cpp
   "!rules.deferred() || taken_at >= ghost_at" "!rules.deferred()"
   NoMarkedPartitionIsLostWithoutAFloor)

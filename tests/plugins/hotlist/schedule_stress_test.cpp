@@ -29,6 +29,7 @@ constexpr std::array<plugin::Queue, 4> kQueues{{{"acme\x1forders", "acme", "orde
 constexpr std::array<const char*, 2> kGroups{"g", "h"};
 constexpr std::size_t kPartitions = 24;
 constexpr std::size_t kPushesEach = 4000;
+constexpr std::uint64_t kMostBacklog = 1000;
 constexpr std::size_t kProducers = 2, kConsumers = 4;
 constexpr Nanoseconds kActionTakes = 100us; ///< of virtual time
 /// After the last push: some floors, each with its jitter, and the leases of the dead.
@@ -157,6 +158,11 @@ private:
 
     void produce(std::mt19937 random) {
         for (std::size_t i = 0; i < kPushesEach; ++i) {
+            // Consumers keep up, so that most of their pops meet pushes; unless all is stuck.
+            const auto patience = clock_.now() + kLongEnough;
+            while (kGroups.size() * pushed > acked + kMostBacklog && clock_.now() < patience) {
+                std::this_thread::yield();
+            }
             const auto queue = random() % kQueues.size();
             // Each tenant has names of its own.
             const auto name =
@@ -211,7 +217,7 @@ private:
         if (selection.pick == plugin::Pick::none) {
             return;
         }
-        const auto dies = calm_ ? 100 : random() % 100;
+        const auto dies = calm_ ? 100 : random() % 60;
         if (dies == 0) {
             list_->settle(scope, std::move(selection.cookie), {}); // before its statement
             return;
