@@ -19,8 +19,10 @@ queen_test(hotlist_schedule_property_test LABELS property
   DEPENDS queen_schedule_world rapidcheck
   ENVIRONMENT "RC_PARAMS=max_success=5000 max_size=150 max_discard_ratio=100")
 
+add_library(queen_schedule_stress OBJECT schedule_stress_test.cpp)
+target_link_libraries(queen_schedule_stress PRIVATE queen_warnings queen_schedule_world GTest::gtest)
 queen_test(hotlist_schedule_stress_test LABELS slow TIMEOUT 600
-  SOURCES schedule_stress_test.cpp
+  SOURCES $<TARGET_OBJECTS:queen_schedule_stress>
   DEPENDS queen_schedule_world)
 
 include(schedule_broken.cmake)

@@ -162,6 +162,12 @@ broken_schedule(takes_a_delayed_push_for_a_ghost sub_ring.cpp
         }
         const bool full"
   HotListSchedule.Hl10_WhatIsStillDelayedIsNoGhost)
+broken_schedule(vouches_for_windows_of_long_ago sub_ring.cpp
+  "const bool held = rules.config_fresh && " "const bool held = "
+  HotListSchedule.AWindowIsVouchedForOnlyWhileItsConfigurationIsFresh)
+broken_schedule(vouches_for_whatever_comes_along sub_ring.cpp
+  "} else if (held != wanted.held) {" "} else if (false) {"
+  HotListSchedule.AWindowIsVouchedForOfAllItsNamesOrOfNone)
 broken_schedule(wakes_nobody_by_a_tick hotlist.cpp
   "        wake(*ring, ready);" ""
   HotListSchedule.AnExpiredLeaseIsFoundByWhoeverSleeps
@@ -254,3 +260,13 @@ broken_schedules(no_queue_is_swept hotlist.cpp
   "if (!touched && queues.sweep(facts->key, queue, agenda)) {"
   "if (false) {"
   WhatNobodyUsesVanishes)
+
+# ---- and what the threads do in the end: what nobody gave back stays undelivered ----
+
+queen_broken_copy(hotlist_leaves_the_stranded_to_the_threads TEST_OBJECTS queen_schedule_stress
+  SOURCE plugins/hotlist/sub_ring.cpp
+  FROM "        case State::in_flight: // its pop may be gone for good (F-6)
+"
+  TO ""
+  FAILS HotListStress.EverythingIsDeliveredOnceWithThreadsThatDie
+  DEPENDS queen_schedule_world hotlist_class LABELS slow)

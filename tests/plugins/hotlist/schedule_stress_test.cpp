@@ -33,7 +33,7 @@ constexpr std::uint64_t kMostBacklog = 1000;
 constexpr std::size_t kProducers = 2, kConsumers = 4;
 constexpr Nanoseconds kActionTakes = 100us; ///< of virtual time
 /// After the last push: some floors, each with its jitter, and the leases of the dead.
-constexpr Nanoseconds kLongEnough = 300s;
+constexpr Nanoseconds kLongEnough = 100s;
 
 class Stress final : public plugin::CandidateHost {
 public:
@@ -407,10 +407,11 @@ private:
     std::mutex tick_mutex_, walk_mutex_, lost_mutex_;
     SteadyTime next_tick_ = SteadyTime::max();
     std::deque<Asked> walks_;
-    std::vector<std::unique_ptr<plugin::Cookie>> lost_;
     std::atomic<std::uint64_t> workers_ = 0;
     std::atomic<bool> calm_ = false, stop_ = false;
-    std::unique_ptr<HotList> list_; ///< last: it goes first
+    std::unique_ptr<HotList> list_;
+    std::vector<std::unique_ptr<plugin::Cookie>>
+        lost_; ///< of stranded pops; before the list they go
 };
 
 TEST(HotListStress, EverythingIsDeliveredOnceWithThreadsThatDie) {

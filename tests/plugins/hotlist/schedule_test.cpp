@@ -492,6 +492,41 @@ TEST_F(HotListSchedule, ABufferedPartitionIsDeliveredOnceItsWindowIsOver) {
     EXPECT_TRUE(deliver_to_sleepers(100ms + kRevisit)) << w.undelivered();
 }
 
+TEST_F(HotListSchedule, AWindowIsVouchedForOnlyWhileItsConfigurationIsFresh) {
+    w.store.configure(kOrders, 0s, 2s);
+    w.list->configured(w.queue(kOrders), {0s, 2s, w.clock.now()});
+    w.push(kOrders, "p");
+    pass(2s);
+    const auto fresh = w.take(kG);
+    EXPECT_TRUE(fresh->selection.holds_window);
+    EXPECT_EQ(fresh->selection.window, 2s);
+    w.drop(fresh);
+    pass(31s);
+    const auto stale = w.take(kG);
+    ASSERT_THAT(stale->names, ElementsAre("p"));
+    EXPECT_FALSE(stale->selection.holds_window) << "another broker may have changed it";
+    w.drop(stale);
+}
+
+TEST_F(HotListSchedule, AWindowIsVouchedForOfAllItsNamesOrOfNone) {
+    w.store.configure(kOrders, 0s, 2s);
+    w.list->configured(w.queue(kOrders), {0s, 2s, w.clock.now()});
+    w.push(kOrders, "old");
+    pass(1900ms);
+    w.push(kOrders, "young");
+    const auto batch = lease(w.pinned(kG, "young", {.lease = kLongLease, .skip_window = true}));
+    pass(100ms); // the old one is ready
+    w.nack(batch);
+    w.tell(); // the young one behind it: what a nack gives back waits for no window
+    std::size_t names = 0;
+    for (int i = 0; i < 2; ++i) {
+        const auto pop = w.take(kG, {.messages = 100, .partitions = 10});
+        names += pop->names.size();
+        EXPECT_EQ(pop->selection.holds_window, pop->names == std::vector<std::string>{"old"});
+    }
+    EXPECT_EQ(names, 2u);
+}
+
 // ---- what is kept, and for how long -------------------------------------------------------------
 
 TEST_F(HotListSchedule, RingsDoNotAskForTheirFloorsAllAtOnce) {
