@@ -7,6 +7,8 @@ find_package(tl-expected REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+# Its own CMake package wants curl and a web server for parts that are not used.
+pkg_check_modules(prometheus REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 find_package(Boost 1.74 REQUIRED COMPONENTS filesystem system)
 if(QUEEN_BUILD_TESTS)
   find_package(GTest REQUIRED)

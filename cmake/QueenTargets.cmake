@@ -18,13 +18,15 @@ function(queen_label_program name)
   endforeach()
 endfunction()
 
-# queen_test(<name> LABELS ... SOURCES ... DEPENDS ... [WHOLE] [PATHS] [TIMEOUT s] [ENVIRONMENT ...])
+# queen_test(<name> LABELS ... SOURCES ... DEPENDS ... [WHOLE] [EACH_SOURCE] [PATHS] [TIMEOUT s]
+#            [ENVIRONMENT ...])
 # A GoogleTest program. Each test is a ctest entry of its own, unless WHOLE: then the program is one
-# entry, for suites that share a costly server. PATHS defines QUEEN_SOURCE_DIR, QUEEN_BIN_DIR,
+# entry, for suites that share a costly server. EACH_SOURCE: one entry for each candidate source of
+# ours, told by QUEEN_TEST_SOURCE. PATHS defines QUEEN_SOURCE_DIR, QUEEN_BIN_DIR,
 # QUEEN_PLUGIN_DIR and QUEEN_TEST_FIXTURE_DIR; the objects then differ between checkouts, which the
 # compiler cache sees as different files.
 function(queen_test name)
-  cmake_parse_arguments(ARG "WHOLE;PATHS" "TIMEOUT" "LABELS;SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "WHOLE;EACH_SOURCE;PATHS" "TIMEOUT" "LABELS;SOURCES;DEPENDS;ENVIRONMENT" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE queen_warnings ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
@@ -38,7 +40,14 @@ function(queen_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  if(ARG_WHOLE)
+  if(ARG_EACH_SOURCE)
+    foreach(source hotlist sqlscan)
+      add_test(NAME ${name}.${source} COMMAND ${name})
+      set_tests_properties(${name}.${source} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+        ENVIRONMENT "QUEEN_TEST_SOURCE=${source};${ARG_ENVIRONMENT}")
+      add_dependencies(${name} ${source})
+    endforeach()
+  elseif(ARG_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
   else()

@@ -89,12 +89,13 @@ CREATE TABLE IF NOT EXISTS queen.log_partitions (
 );
 
 -- @
--- Asked for by name first: IF NOT EXISTS locks the table before it looks, so a boot would wait for
--- every open push and make the next ones wait for it (F-25).
+-- The order of walks over what was written lately, and the range of the candidate scan. Asked for by
+-- name first: IF NOT EXISTS locks the table before it looks, so a boot would wait for every open
+-- push and make the next ones wait for it (F-25).
 DO $$
 BEGIN
     IF to_regclass('queen.log_partitions_written') IS NULL THEN
-        CREATE INDEX log_partitions_written ON queen.log_partitions (queue_id, last_write_at);
+        CREATE INDEX log_partitions_written ON queen.log_partitions (queue_id, last_write_at, id);
     END IF;
 END $$;
 

@@ -7,7 +7,7 @@ QUEEN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 QUEEN_BUILD_PACKAGES=(
     cmake ninja-build g++ ccache lld pkg-config
     libpoco-dev libyaml-cpp-dev libboost-dev libboost-filesystem-dev libboost-system-dev
-    libzstd-dev libxxhash-dev libexpected-dev rapidjson-dev libpq-dev
+    libzstd-dev libxxhash-dev libexpected-dev rapidjson-dev libpq-dev prometheus-cpp-dev
     postgresql-15
 )
 QUEEN_TEST_PACKAGES=(

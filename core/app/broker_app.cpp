@@ -1,5 +1,6 @@
 #include "app/broker_app.hpp"
 
+#include "app/broker_metrics.hpp"
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
 #include "base/json.hpp"
@@ -7,6 +8,7 @@
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
 #include "broker/announce.hpp"
+#include "broker/counted_source.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -129,12 +131,15 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
     std::unique_ptr<pluginhost::PluginHost> plugins;
+    std::vector<BrokerMetrics::NamedSource> counted_sources;
     std::unique_ptr<broker::Sources> sources;
+    std::shared_ptr<metrics::Activity> activity;
     std::unique_ptr<broker::Announcer> announcer;
     std::unique_ptr<broker::Push> push;
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
 };
@@ -196,7 +201,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
 Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     ticker = std::make_unique<TickerThread>(clock);
     parking = std::make_unique<broker::Parking>(*ticker, clock, backoff(settings.pop));
-    plugin_services = std::make_unique<PluginServices>(*parking, *executor, *ticker, clock);
+    plugin_services = std::make_unique<PluginServices>(*parking, *store, *executor, *ticker, clock,
+                                                       settings.database.statement_timeout);
     plugins = std::make_unique<pluginhost::PluginHost>(
         pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
                                        .environment = settings::process_environment(),
@@ -209,7 +215,9 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     }
     std::vector<broker::Sources::Entry> entries;
     for (auto& loaded : plugins->sources()) {
-        entries.push_back({loaded.name, loaded.source});
+        auto counted = std::make_shared<broker::CountedSource>(loaded.source);
+        counted_sources.push_back({loaded.name, counted});
+        entries.push_back({loaded.name, std::move(counted)});
     }
     if (!plugins->source(settings.default_source)) {
         const auto& place = settings.default_source_place;
@@ -225,26 +233,47 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
 
 Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
+    activity = std::make_shared<metrics::Activity>(clock);
     announcer = std::make_unique<broker::Announcer>(*sources, *parking);
     push = std::make_unique<broker::Push>(
         *store, *announcer, clock,
-        broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level), .wait = wait});
+        broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                              .wait = wait,
+                              .activity = activity});
     pop = std::make_unique<broker::Pop>(
         *store, *sources, *announcer, *parking, *executor, *ticker, clock,
         broker::Pop::Options{.wait = wait,
                              .pending_gate = settings.pop.pending_gate,
-                             .parked = static_cast<std::size_t>(settings.limits.parked)});
-    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait);
+                             .parked = static_cast<std::size_t>(settings.limits.parked),
+                             .activity = activity});
+    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
-    routes = std::make_unique<http::Routes>(
-        http::Services{*push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
-                       [this](json::Writer& writer) { write_status(writer, plugins->status()); }});
+    metrics = std::make_unique<BrokerMetrics>(
+        BrokerMetrics::Parts{.activity = activity,
+                             .parking = *parking,
+                             .sources = counted_sources,
+                             .plugins = [this] { return plugins->status(); },
+                             .executor = [this] { return executor->statistics(); },
+                             .statements = store->statements(),
+                             .front = [this] { return front->statistics(); }},
+        *ticker, *executor, clock,
+        [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
+    routes = std::make_unique<http::Routes>(http::Services{
+        *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+        [this](json::Writer& writer) { write_status(writer, plugins->status()); },
+        [this](json::Writer& writer) { metrics->write_json(writer); },
+        [this] {
+            return http::Reply{.body = metrics->prometheus(),
+                               .content_type = std::string(metrics::Page::kContentType),
+                               .headers = {}};
+        }});
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
         return fail(std::move(listening).error());
     }
     front = std::move(*listening);
+    metrics->start();
     front->start();
     return {};
 }
@@ -288,10 +317,16 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
         parts.front->stop(grace);
     }
     if (parts.plugin_services) {
-        parts.plugin_services->detach();
+        parts.plugin_services->stop(); // walks are told that they end while there are workers
     }
     if (parts.executor) {
         parts.executor->stop(grace);
+    }
+    if (parts.plugin_services) {
+        parts.plugin_services->detach();
+    }
+    if (parts.metrics) {
+        parts.metrics->stop();
     }
     // Nothing runs any more. Timers refer to the parking, requests to everything.
     parts.front.reset();

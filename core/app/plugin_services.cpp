@@ -28,54 +28,46 @@ void log(std::string_view plugin, queen_log_level level, std::string_view text) 
 
 } // namespace
 
-PluginServices::PluginServices(broker::Parking& parking, Workers& workers, Ticker& ticker,
-                               const Clock& clock)
-    : parking_(parking), workers_(workers), clock_(clock),
-      ticks_(pluginhost::TickDriver::make(ticker, clock)) {}
+PluginServices::PluginServices(broker::Parking& parking, Store& store, Workers& workers,
+                               Ticker& ticker, const Clock& clock, std::chrono::milliseconds wait)
+    : parking_(parking), clock_(clock), ticks_(pluginhost::TickDriver::make(ticker, clock)),
+      reseeder_(store, workers, clock,
+                [this](std::string_view name) -> broker::SourcePtr {
+                    const auto* host = host_.load();
+                    return host != nullptr ? host->source(name) : nullptr;
+                },
+                {.wait = wait}) {}
 
 pluginhost::HostServices PluginServices::services() {
     const auto wake = [this](const plugin::Queue& queue, std::string_view group,
                              std::uint64_t ready) {
-        parking_.wake(queue.key, group, {}, ready, broker::Parking::Urgency::at_once);
+        parking_.wake_wildcards(queue.key, group, ready);
+    };
+    const auto reseed = [this](std::string_view source, const plugin::Scope& scope,
+                               plugin::Ticket ticket, Nanoseconds window) {
+        reseeder_.reseed(source, scope, ticket, window);
     };
     return {.clock = &clock_,
             .log = log,
             .wake = wake,
-            .reseed = [this](std::string_view source, const plugin::Scope& scope,
-                             plugin::Ticket ticket, Nanoseconds) { reseed(source, scope, ticket); },
+            .reseed = reseed,
             .tick_at = [ticks = ticks_](SteadyTime when) { ticks->pull(when); }};
 }
 
 void PluginServices::attach(pluginhost::PluginHost& host) {
-    {
-        const std::lock_guard lock(mutex_);
-        host_ = &host;
-    }
+    host_ = &host;
+    reseeder_.open();
     ticks_->start([&host](SteadyTime now) { return host.run_ticks(now); });
 }
 
-void PluginServices::detach() {
+void PluginServices::stop() {
     ticks_->stop();
-    const std::lock_guard lock(mutex_);
-    host_ = nullptr;
+    reseeder_.close();
 }
 
-void PluginServices::reseed(std::string_view source, const plugin::Scope& scope,
-                            plugin::Ticket ticket) {
-    // There are no reseed pages in this version: the walk ends incomplete, which tells the source
-    // to rely on scans. The promise "exactly one reseed_done, never inside the call" is kept.
-    workers_.post([this, source = std::string(source), key = std::string(scope.queue.key),
-                   tenant = std::string(scope.queue.tenant), name = std::string(scope.queue.name),
-                   group = std::string(scope.group), ticket] {
-        std::shared_ptr<plugin::CandidateSource> asked;
-        {
-            const std::lock_guard lock(mutex_);
-            asked = host_ != nullptr ? host_->source(source) : nullptr;
-        }
-        if (asked) {
-            asked->reseed_done({{key, tenant, name}, group}, ticket, false);
-        }
-    });
+void PluginServices::detach() {
+    stop();
+    host_ = nullptr;
 }
 
 } // namespace queen::app

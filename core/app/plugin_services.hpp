@@ -1,34 +1,41 @@
 #pragma once
 #include "base/workers.hpp"
 #include "broker/parking.hpp"
+#include "broker/reseed.hpp"
 #include "pluginhost/plugin_host.hpp"
 #include "pluginhost/tick_driver.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
-#include <mutex>
 
 namespace queen::app {
 
-/// What the host gives its plugins, over the real parking, workers and ticker. The plugin host is
-/// attached once it exists: it needs the services first.
+/// What the host gives its plugins, over the real parking, store, workers and ticker. The plugin
+/// host is attached once it exists: it needs the services first. What plugins ask for before that
+/// waits until then.
 ///
-/// Locks: `mutex_` is a leaf.
+/// At shutdown: stop(), then the workers end, then detach(). In between plugins may still ask, and
+/// hear that a walk ended incomplete.
 class PluginServices {
 public:
-    PluginServices(broker::Parking& parking, Workers& workers, Ticker& ticker, const Clock& clock);
+    /// @param wait of a page of a walk for a session
+    PluginServices(broker::Parking& parking, Store& store, Workers& workers, Ticker& ticker,
+                   const Clock& clock, std::chrono::milliseconds wait);
     pluginhost::HostServices services();
-    void attach(pluginhost::PluginHost& host); ///< starts the ticks
-    void detach();                             ///< the host is about to go
+    void attach(pluginhost::PluginHost& host); ///< starts the ticks and the walks
+    void stop();                               ///< no tick and no walk begins from here on
+    void detach();                             ///< the host is about to go: no worker runs any more
+
+    /// @thread any
+    broker::Reseeder::Stats reseeds() const { return reseeder_.stats(); }
 
 private:
-    void reseed(std::string_view source, const plugin::Scope& scope, plugin::Ticket ticket);
-
     broker::Parking& parking_;
-    Workers& workers_;
     const Clock& clock_;
     const std::shared_ptr<pluginhost::TickDriver> ticks_;
-    std::mutex mutex_;
-    pluginhost::PluginHost* host_ = nullptr;
+    std::atomic<pluginhost::PluginHost*> host_ = nullptr;
+    broker::Reseeder reseeder_;
 };
 
 } // namespace queen::app

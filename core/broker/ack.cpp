@@ -29,6 +29,20 @@ constexpr std::size_t kInFlight = 16;
 
 using HashSet = std::unordered_set<TxnHash>;
 
+metrics::AckResult result_of(AckStatus status) noexcept {
+    switch (status) {
+    case AckStatus::completed:
+        return metrics::AckResult::completed;
+    case AckStatus::failed:
+        return metrics::AckResult::failed;
+    case AckStatus::retry:
+        return metrics::AckResult::retry;
+    case AckStatus::dlq:
+        return metrics::AckResult::dlq;
+    }
+    return metrics::AckResult::refused;
+}
+
 HashSet as_set(const std::vector<TxnHash>& hashes) {
     return {hashes.begin(), hashes.end()};
 }
@@ -54,6 +68,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             const auto id = parse_uuid(item.partition_id);
             if (!id) {
                 results[i].error = kNotAPartition;
+                acks.activity_->ack.refused.add();
                 continue;
             }
             const auto [at, fresh] =
@@ -90,6 +105,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             groups[g].lease_id, std::move(acks_of),
             [self = shared_from_this(), g](const Result<HashAckOutcome>& outcome) {
                 self->settled(self->groups[g], outcome);
+                self->count(self->groups[g], outcome ? outcome->queue : std::string());
                 self->send_next();
                 if (self->left.fetch_sub(1) == 1) {
                     self->done(std::move(self->results));
@@ -142,6 +158,23 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         }
     }
 
+    /// @param queue empty when the store did not name it: then the group counts for no queue
+    void count(const Group& group, const std::string& queue) const {
+        metrics::QueueFigures figures;
+        std::uint64_t settled = 0;
+        for (const auto i : group.items) {
+            const auto result = results[i].success ? result_of(request.items[i].status)
+                                                   : metrics::AckResult::refused;
+            settled += results[i].success ? 1 : 0;
+            ++figures.acks[static_cast<std::size_t>(result)];
+        }
+        acks.activity_->ack.messages.add(settled);
+        acks.activity_->ack.refused.add(group.items.size() - settled);
+        if (!queue.empty()) {
+            acks.activity_->queues.add(queue, figures);
+        }
+    }
+
     Acks& acks;
     AckRequest request;
     std::function<void(std::vector<AckItemResult>)> done;
@@ -151,10 +184,13 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
     std::atomic<std::size_t> left{0}; ///< groups without an answer
 };
 
-Acks::Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait)
-    : store_(store), announcer_(announcer), clock_(clock), wait_(wait) {}
+Acks::Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait,
+           std::shared_ptr<metrics::Activity> activity)
+    : store_(store), announcer_(announcer), clock_(clock), wait_(wait),
+      activity_(metrics::Activity::or_own(std::move(activity), clock)) {}
 
 void Acks::ack(AckRequest request, std::function<void(std::vector<AckItemResult>)> done) {
+    activity_->ack.requests.add();
     std::make_shared<Job>(*this, std::move(request), std::move(done))->start();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include "broker/announce.hpp"
+#include "metrics/activity.hpp"
 #include "ports/store.hpp"
 
 #include <functional>
@@ -35,7 +36,9 @@ struct AckItemResult {
 /// Settles batches: items are grouped by (partition, lease), each group atomic on its own (AA-4).
 class Acks {
 public:
-    Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait);
+    /// @param activity what is counted into; null: its own
+    Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait,
+         std::shared_ptr<metrics::Activity> activity = {});
     /// Results in item order. @thread worker; `done` runs once, on a worker.
     void ack(AckRequest request, std::function<void(std::vector<AckItemResult>)> done);
     /// @thread worker
@@ -47,6 +50,7 @@ private:
     Announcer& announcer_;
     const Clock& clock_;
     std::chrono::milliseconds wait_;
+    std::shared_ptr<metrics::Activity> activity_;
 };
 
 } // namespace queen::broker

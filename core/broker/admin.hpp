@@ -14,6 +14,7 @@ class Admin {
 public:
     Admin(Store& store, Pop& pop, Announcer& announcer, const Clock& clock,
           std::chrono::milliseconds wait);
+    /// Sources hear the new delay and window before `done` does.
     /// @param options_json one object of checked options, with "mode", "namespace", "task"
     void configure(std::string tenant, std::string queue, std::string options_json,
                    Done<std::string> done);

@@ -39,6 +39,14 @@ void Announcer::released(std::string_view tenant, std::string_view queue,
     parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
 }
 
+void Announcer::configured(std::string_view tenant, std::string_view queue,
+                           const plugin::QueueConfig& config) {
+    const auto key = queue_key(tenant, queue);
+    for (const auto& entry : sources_.all()) {
+        entry.source->configured({key, tenant, queue}, config);
+    }
+}
+
 void Announcer::forget(std::string_view tenant, std::string_view queue, std::string_view group) {
     for (const auto& entry : sources_.all()) {
         entry.source->forget(tenant, queue, group);

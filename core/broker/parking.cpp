@@ -60,6 +60,7 @@ struct Parking::Scope {
 
 struct Parking::Gate {
     std::string key;
+    std::size_t parked = 0;                                         ///< waiters of all scopes
     std::unordered_map<std::string, std::unique_ptr<Scope>> scopes; ///< by member
     std::set<Scope*> wide;                                          ///< wildcard and discovery
     std::unordered_map<std::string, std::set<Scope*>> pinned;       ///< by partition
@@ -116,6 +117,15 @@ std::size_t take_waiters(Scope& scope, std::uint64_t count, Resumes& out) {
         ++taken;
     }
     return taken;
+}
+
+/// An event concerns the scope: whoever took a ticket before looks again, and up to `count` of
+/// those who are parked are resumed. Requires the shard's mutex. @return how many are
+template <class Scope, class Resumes>
+std::size_t touch(Scope& scope, std::uint64_t count, Resumes& out) {
+    ++scope.version;
+    scope.attempt = 1;
+    return take_waiters(scope, count, out);
 }
 
 template <class Resumes>
@@ -184,7 +194,7 @@ void Parking::exit(Place& place) {
         if (const auto parked = scope.waiters.find(place.seat_); parked != scope.waiters.end()) {
             left = std::move(parked->second);
             scope.waiters.erase(parked);
-            parked_.fetch_sub(1, std::memory_order_relaxed);
+            this->left(gate, 1);
         }
         if (--scope.places > 0) {
             return;
@@ -222,10 +232,12 @@ bool Parking::park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next
     {
         const std::lock_guard lock(place.shard_.mutex);
         if (closed() || scope.version != place.ticket_) {
+            park_refused_.add();
             return false;
         }
         scope.waiters.emplace(place.seat_, std::move(waiter));
         parked_.fetch_add(1, std::memory_order_relaxed);
+        ++place.gate_.parked;
         due = std::min(now + backoff_.interval(scope.attempt), std::max(next_due, now));
         if (scope.timer != 0 && scope.due <= due) {
             return true;
@@ -251,7 +263,7 @@ bool Parking::leave(Place& place) {
     }
     left = std::move(parked->second);
     place.scope_.waiters.erase(parked);
-    parked_.fetch_sub(1, std::memory_order_relaxed);
+    this->left(place.gate_, 1);
     return true;
 }
 
@@ -259,10 +271,9 @@ void Parking::pass_on(Place& place) {
     Resumes resumes;
     {
         const std::lock_guard lock(place.shard_.mutex);
-        ++place.scope_.version;
-        place.scope_.attempt = 1;
-        parked_.fetch_sub(take_waiters(place.scope_, 1, resumes), std::memory_order_relaxed);
+        left(place.gate_, touch(place.scope_, 1, resumes));
     }
+    passed_on_.add(resumes.size());
     resume_all(resumes);
 }
 
@@ -296,12 +307,29 @@ void Parking::wake(std::string_view key, std::string_view group,
             gate->last_wake = now;
         }
         gate->each(group, partitions, [&](Scope& scope) {
-            ++scope.version;
-            scope.attempt = 1;
-            parked_.fetch_sub(take_waiters(scope, scope.partition ? 1 : count, resumes),
-                              std::memory_order_relaxed);
+            left(*gate, touch(scope, scope.partition ? 1 : count, resumes));
         });
     }
+    woken_.add(resumes.size());
+    resume_all(resumes);
+}
+
+void Parking::wake_wildcards(std::string_view key, std::string_view group, std::uint64_t count) {
+    auto& shard = shard_of(key);
+    Resumes resumes;
+    {
+        const std::lock_guard lock(shard.mutex);
+        auto* gate = shard.find(key);
+        if (gate == nullptr) {
+            return;
+        }
+        for (auto* scope : gate->wide) {
+            if (group.empty() || scope->group == group) {
+                left(*gate, touch(*scope, count, resumes));
+            }
+        }
+    }
+    woken_.add(resumes.size());
     resume_all(resumes);
 }
 
@@ -348,13 +376,14 @@ void Parking::floor_due(Shard& shard, const std::string& key, const std::string&
             return; // everyone was woken meanwhile; the next to park arms a new one
         }
         ++scope.attempt;
-        parked_.fetch_sub(take_waiters(scope, 1, resumes), std::memory_order_relaxed);
+        left(*gate, take_waiters(scope, 1, resumes));
         if (!scope.waiters.empty()) {
             scope.due = now + backoff_.interval(scope.attempt);
             scope.timer = ticker_.at(
                 scope.due, [this, &shard, key, member] { floor_due(shard, key, member); });
         }
     }
+    floor_looks_.add(resumes.size());
     resume_all(resumes);
 }
 
@@ -366,8 +395,7 @@ void Parking::close() {
         for (auto& [key, gate] : shard->gates) {
             for (auto& [member, scope] : gate->scopes) {
                 ++scope->version;
-                parked_.fetch_sub(take_waiters(*scope, scope->waiters.size(), resumes),
-                                  std::memory_order_relaxed);
+                left(*gate, take_waiters(*scope, scope->waiters.size(), resumes));
             }
         }
     }
@@ -380,6 +408,41 @@ bool Parking::closed() const noexcept {
 
 std::size_t Parking::parked() const noexcept {
     return parked_.load(std::memory_order_relaxed);
+}
+
+void Parking::left(Gate& gate, std::size_t waiters) noexcept {
+    gate.parked -= waiters;
+    parked_.fetch_sub(waiters, std::memory_order_relaxed);
+}
+
+Parking::Statistics Parking::statistics() const noexcept {
+    return {.woken = woken_.value(),
+            .passed_on = passed_on_.value(),
+            .floor_looks = floor_looks_.value(),
+            .park_refused = park_refused_.value()};
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> Parking::parked_by_queue() const {
+    std::vector<std::pair<std::string, std::uint64_t>> out;
+    for (const auto& shard : shards_) {
+        std::size_t bucket = 0;
+        for (bool more = true; more;) {
+            const std::lock_guard lock(shard->mutex);
+            const auto& gates = shard->gates;
+            const auto end = std::min(gates.bucket_count(), bucket + kBucketsAtOnce);
+            for (; bucket < end; ++bucket) {
+                for (auto at = gates.begin(bucket); at != gates.end(bucket); ++at) {
+                    const std::string_view key = at->first;
+                    const auto queue = key.substr(key.find(kKeySeparator) + 1);
+                    if (at->second->parked > 0 && !queue.empty()) {
+                        out.emplace_back(queue, at->second->parked);
+                    }
+                }
+            }
+            more = bucket < gates.bucket_count();
+        }
+    }
+    return out;
 }
 
 } // namespace queen::broker

@@ -16,6 +16,7 @@
 //     one backoff interval: while anyone is parked the scope's floor timer runs and resumes one
 //     waiter, not all.
 #pragma once
+#include "base/counter.hpp"
 #include "base/workers.hpp"
 
 #include <queen/plugin/types.hpp>
@@ -31,6 +32,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace queen::broker {
@@ -122,15 +124,36 @@ public:
     void wake(std::string_view gate, std::string_view group,
               std::span<const std::string_view> partitions, std::uint64_t count, Urgency urgency);
 
+    /// A source has candidates again: resumes up to `count` wildcard pops of the group (empty: of
+    /// every group), at once. Pinned pops ask no source, so there is nothing new for them.
+    /// @thread any, without locks that waiters may need
+    void wake_wildcards(std::string_view gate, std::string_view group, std::uint64_t count);
+
     /// Resumes everyone and refuses to park from now on.
     void close();
     bool closed() const noexcept;
     std::size_t parked() const noexcept;
 
+    /// Who resumed parked waiters, since the start.
+    struct Statistics {
+        std::uint64_t woken = 0;        ///< something arrived or was freed
+        std::uint64_t passed_on = 0;    ///< chained wakes, and those that a waiter could not use
+        std::uint64_t floor_looks = 0;  ///< nothing happened for a backoff interval
+        std::uint64_t park_refused = 0; ///< did not park: something happened during the look
+    };
+    Statistics statistics() const noexcept;
+    /// Waiters by queue, those of discoveries left out; a name comes once for each tenant. For a
+    /// page of figures: a shard is locked for a part of its map at a time, so that pops never wait
+    /// for all of it, and a gate that comes or goes meanwhile may be missing or counted twice.
+    /// @thread any
+    std::vector<std::pair<std::string, std::uint64_t>> parked_by_queue() const;
+
 private:
     using Resumes = std::vector<std::shared_ptr<Waiter>>;
+    static constexpr std::size_t kBucketsAtOnce = 256; ///< of a shard's map, in one lock
     Shard& shard_of(std::string_view gate) noexcept;
     void exit(Place& place);
+    void left(Gate& gate, std::size_t waiters) noexcept; // Requires the shard's mutex.
     void floor_due(Shard& shard, const std::string& gate, const std::string& member);
     void coalesced_due(Shard& shard, const std::string& gate);
 
@@ -140,6 +163,7 @@ private:
     std::vector<std::unique_ptr<Shard>> shards_;
     std::atomic<bool> closed_{false};
     std::atomic<std::size_t> parked_{0};
+    Counter woken_, passed_on_, floor_looks_, park_refused_;
 };
 
 } // namespace queen::broker

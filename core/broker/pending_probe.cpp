@@ -20,8 +20,9 @@ std::string key_of(const PendingQuery& query) {
 
 } // namespace
 
-PendingProbe::PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait)
-    : store_(store), clock_(clock), wait_(wait) {}
+PendingProbe::PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait,
+                           metrics::PopCounters& counters)
+    : store_(store), clock_(clock), wait_(wait), counters_(counters) {}
 
 void PendingProbe::ask(const PendingQuery& query, Answer answer) {
     const auto key = key_of(query);
@@ -39,6 +40,10 @@ void PendingProbe::ask(const PendingQuery& query, Answer answer) {
 
 void PendingProbe::run(const std::string& key, const PendingQuery& query) {
     store_.has_pending(clock_.now() + wait_, query, [this, key, query](const Result<bool>& result) {
+        (!result   ? counters_.probes_failed
+         : *result ? counters_.probes_pending
+                   : counters_.probes_none)
+            .add();
         std::vector<Answer> answers;
         bool again = false;
         {

@@ -1,4 +1,5 @@
 #pragma once
+#include "metrics/activity.hpp"
 #include "ports/store.hpp"
 
 #include <queen/plugin/types.hpp>
@@ -20,7 +21,9 @@ namespace queen::broker {
 class PendingProbe {
 public:
     using Answer = std::function<void(const Result<bool>&)>;
-    PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait);
+    /// `counters` outlive the probe.
+    PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait,
+                 metrics::PopCounters& counters);
     /// @thread worker; `answer` runs once, on a worker.
     void ask(const PendingQuery& query, Answer answer);
     /// Whether a probe of this scope may be asked again: at most one per `interval`. Remembers yes.
@@ -36,6 +39,7 @@ private:
     Store& store_;
     const Clock& clock_;
     const std::chrono::milliseconds wait_;
+    metrics::PopCounters& counters_;
     std::mutex mutex_;
     std::unordered_map<std::string, Running> running_;
     std::unordered_map<std::string, SteadyTime> asked_;

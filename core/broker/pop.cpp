@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "broker/pending_probe.hpp"
 #include "broker/pop_turn.hpp"
+#include "broker/queue_configs.hpp"
 #include "broker/seeded_groups.hpp"
 #include "broker/selection.hpp"
 #include "model/names.hpp"
@@ -15,11 +16,23 @@ namespace {
 
 constexpr std::chrono::seconds kLeastWait{1}; ///< for a session, whatever the client's timeout
 constexpr std::uint32_t kMaxRounds = 4;       ///< a source is asked this often in one look
+constexpr std::uint64_t kMostCandidates = 256;
 
-/// Names asked of a source for a pop of that many partitions (hot-list rule of the pop's life).
-std::uint64_t candidate_limit(std::int32_t partitions) {
+/// A source that has more to offer after a look that took nothing is asked again this soon: slow
+/// enough that names that never hold anything cost a bounded number of statements.
+constexpr std::chrono::milliseconds kLookAgain{10};
+
+/// How old a queue's window may be to believe that a source has waited for it (WIN-1).
+constexpr std::chrono::seconds kWindowAge{30};
+
+/// Names asked of a source for a pop of that many partitions. Later rounds follow one in which
+/// every name was stale: more at a time, so that many stale names do not hide a good one.
+std::uint64_t candidate_limit(std::int32_t partitions, std::uint32_t round) {
+    if (round > 0) {
+        return kMostCandidates;
+    }
     return std::clamp<std::uint64_t>(8u * static_cast<std::uint64_t>(std::max(partitions, 1)), 16,
-                                     256);
+                                     kMostCandidates);
 }
 
 } // namespace
@@ -29,8 +42,9 @@ public:
     Impl(Store& store_in, const Sources& sources_in, Announcer& announcer_in, Parking& parking_in,
          Workers& workers_in, Ticker& ticker_in, const Clock& clock_in, Options options_in)
         : store(store_in), sources(sources_in), announcer(announcer_in), parking(parking_in),
-          workers(workers_in), ticker(ticker_in), clock(clock_in), options(options_in),
-          probe(store_in, clock_in, options_in.wait) {}
+          workers(workers_in), ticker(ticker_in), clock(clock_in), options(std::move(options_in)),
+          activity(metrics::Activity::or_own(options.activity, clock_in)),
+          probe(store_in, clock_in, options.wait, activity->pop) {}
 
     Store::Deadline session_deadline() const { return clock.now() + options.wait; }
     /// A pop that waits is not kept past its own deadline by a queue for sessions; it gets a second
@@ -49,8 +63,10 @@ public:
     Ticker& ticker;
     const Clock& clock;
     const Options options;
+    const std::shared_ptr<metrics::Activity> activity;
     PendingProbe probe;
     SeededGroups seeded;
+    QueueConfigs configs;
     Uuid7 ids;
 };
 
@@ -100,7 +116,8 @@ private:
         return {{key_, request_.tenant, request_.queue}, request_.group};
     }
 
-    PopArgs args() const {
+    PopArgs args(bool skip_window = false) {
+        asked_ = impl_.clock.now();
         return {.tenant = request_.tenant,
                 .queue = request_.queue,
                 .group = request_.group,
@@ -111,7 +128,7 @@ private:
                 .max_partitions = request_.partitions,
                 .sub_mode = std::string(request_.subscription.sql_mode()),
                 .sub_from = request_.subscription.sql_from(),
-                .skip_window = false};
+                .skip_window = skip_window};
     }
 
     PendingQuery pending_query() const {
@@ -144,6 +161,7 @@ private:
     void claim(LookDone done) {
         const auto self = shared_from_this();
         auto claimed = [self, done = std::move(done)](Result<PopResult> result) {
+            self->tell_config(result);
             const bool pinned = self->request_.shape == PopRequest::Shape::pinned;
             self->claimed(std::move(result), done, [&](const PopResult& popped) {
                 // One pinned batch is all a group may hold; auto-ack may leave a backlog behind.
@@ -161,6 +179,7 @@ private:
 
     void look_wildcard(LookDone done) {
         if (!impl_.seeded.contains(key_, request_.group)) {
+            impl_.activity->pop.first_contacts.add();
             scan(nullptr, std::move(done)); // first contact: provisions, registers, seeds
             return;
         }
@@ -209,7 +228,7 @@ private:
                                 .round = number,
                                 .partitions = static_cast<std::uint32_t>(request_.partitions),
                                 .messages = static_cast<std::uint64_t>(request_.batch),
-                                .limit = candidate_limit(request_.partitions)};
+                                .limit = candidate_limit(request_.partitions, number)};
         auto held = std::make_shared<HeldSelection>(source, take);
         switch (held->pick()) {
         case plugin::Pick::none:
@@ -223,9 +242,11 @@ private:
         }
         auto names = held->names();
         impl_.store.pop_list(
-            impl_.session_deadline(request_, deadline_), args(), std::move(names),
+            impl_.session_deadline(request_, deadline_), args(window_held(*held)), std::move(names),
             [self = shared_from_this(), held, source, number,
              done = std::move(done)](Result<PopResult> result) mutable {
+                // Before the verdicts: what "empty" means depends on delay and window.
+                self->tell_config(result);
                 if (result) {
                     held->settle(*result, self->request_.auto_ack, self->impl_.clock.now());
                     if (!result->seeded) {
@@ -233,7 +254,6 @@ private:
                     }
                     if (result->partitions.empty() && number + 1 < kMaxRounds) {
                         held.reset();
-                        self->tell_config(*result);
                         self->round(number + 1, std::move(done));
                         return;
                     }
@@ -250,6 +270,7 @@ private:
             impl_.session_deadline(request_, deadline_), args(),
             [self = shared_from_this(), held = std::move(held),
              done = std::move(done)](Result<PopResult> result) {
+                self->tell_config(result);
                 if (result) {
                     if (result->seeded) { // else somebody is at it: the next look tries again
                         self->impl_.seeded.add(self->key_, self->request_.group);
@@ -297,12 +318,14 @@ private:
             done({.error = result.error()});
             return;
         }
-        tell_config(*result);
         if (result->partitions.empty()) {
             LookOutcome nothing;
             if (request_.shape == PopRequest::Shape::wildcard) {
-                nothing.next_due =
-                    impl_.sources.serving(request_.tenant, request_.queue)->peek(scope()).next_due;
+                const auto readiness =
+                    impl_.sources.serving(request_.tenant, request_.queue)->peek(scope());
+                nothing.next_due = readiness.state == plugin::ReadyState::ready
+                                       ? impl_.clock.now() + kLookAgain
+                                       : readiness.next_due;
             }
             done(nothing);
             return;
@@ -316,13 +339,20 @@ private:
         done({.took = true, .more = others});
     }
 
-    void tell_config(const PopResult& result) {
-        if (request_.shape == PopRequest::Shape::discovery) {
-            return; // it spans queues
+    /// The store debounces windowBuffer itself, unless these candidates have waited in memory for
+    /// the very window the queue has.
+    bool window_held(const HeldSelection& held) const {
+        const auto config = impl_.configs.known(key_, impl_.clock.now(), kWindowAge);
+        return config && config->window > Nanoseconds{0} && held.window_held() == config->window;
+    }
+
+    void tell_config(const Result<PopResult>& result) {
+        if (!result || request_.shape == PopRequest::Shape::discovery) {
+            return; // a discovery spans queues
         }
-        const plugin::QueueConfig config{std::chrono::seconds(result.delay_seconds),
-                                         std::chrono::seconds(result.window_seconds),
-                                         impl_.clock.now()};
+        const plugin::QueueConfig config{std::chrono::seconds(result->delay_seconds),
+                                         std::chrono::seconds(result->window_seconds), asked_};
+        impl_.configs.learn(key_, config);
         for (const auto& entry : impl_.sources.all()) {
             entry.source->configured(scope().queue, config);
         }
@@ -341,20 +371,52 @@ private:
         const auto done = std::exchange(done_, nullptr);
         switch (end) {
         case PopTurn::End::taken:
+            count_delivered();
             done(std::move(batch_));
             return;
         case PopTurn::End::empty:
+            count_empty();
             done(PopBatch{});
             return;
         case PopTurn::End::failed:
+            impl_.activity->pop.failed.add();
             done(fail(std::move(*error)));
             return;
         case PopTurn::End::crowded:
+            impl_.activity->pop.failed.add();
             done(fail(Errc::overloaded, "too many pops are waiting: the limit is " +
                                             std::to_string(impl_.options.parked)));
             return;
         case PopTurn::End::abandoned:
             return;
+        }
+    }
+
+    void count_empty() const {
+        impl_.activity->pop.empty.add();
+        if (request_.shape != PopRequest::Shape::discovery) { // which belongs to no queue
+            impl_.activity->queues.add(request_.queue, {.pop_empty = 1});
+        }
+    }
+
+    /// The lag compares two machines' wall clocks: a figure to look at, nothing is decided by it.
+    void count_delivered() const {
+        const auto now = SystemClock::wall();
+        auto& counters = impl_.activity->pop;
+        counters.taken.add();
+        for (const auto& partition : batch_.partitions) {
+            metrics::QueueFigures figures;
+            for (const auto& segment : partition.segments) {
+                const auto lag =
+                    std::max<Nanoseconds>(now - segment.created_at, Nanoseconds::zero());
+                counters.lag.observe(lag, segment.take);
+                figures.pop_messages += segment.take;
+                figures.lag_sum += std::chrono::duration<double>(lag) * segment.take;
+                figures.lag_max = std::max(figures.lag_max, lag);
+            }
+            counters.messages.add(figures.pop_messages);
+            impl_.activity->queues.add(partition.queue.empty() ? request_.queue : partition.queue,
+                                       figures);
         }
     }
 
@@ -364,6 +426,7 @@ private:
     const std::string key_;
     const std::string worker_;
     const SteadyTime deadline_; ///< of the client, when it waits
+    SteadyTime asked_{};        ///< when the store was asked last
     PopBatch batch_;
     std::weak_ptr<PopTurn> turn_;
 };
@@ -371,11 +434,12 @@ private:
 Pop::Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
          Workers& workers, Ticker& ticker, const Clock& clock, Options options)
     : impl_(std::make_unique<Impl>(store, sources, announcer, parking, workers, ticker, clock,
-                                   options)) {}
+                                   std::move(options))) {}
 
 Pop::~Pop() = default;
 
 std::shared_ptr<PopCall> Pop::pop(PopRequest request, Done<PopBatch> done) {
+    impl_->activity->pop.requests.add();
     auto work = std::make_shared<PopWork>(*impl_, std::move(request), std::move(done));
     work->start();
     return work;
@@ -393,6 +457,7 @@ void Pop::undelivered(const PopRequest& request, const PopBatch& batch) {
              name = partition.partition,
              id = partition.partition_id](const Result<bool>& released) {
                 if (released && *released) {
+                    impl_->activity->pop.given_back.add();
                     impl_->announcer.released(tenant, queue, name, id, group, false);
                 }
             });
@@ -404,7 +469,9 @@ void Pop::close() {
 }
 
 void Pop::forget(std::string_view tenant, std::string_view queue) {
-    impl_->seeded.forget(queue_key(tenant, queue));
+    const auto key = queue_key(tenant, queue);
+    impl_->seeded.forget(key);
+    impl_->configs.forget(key);
 }
 
 } // namespace queen::broker

@@ -3,6 +3,7 @@
 #include "broker/announce.hpp"
 #include "broker/parking.hpp"
 #include "broker/sources.hpp"
+#include "metrics/activity.hpp"
 #include "model/subscription.hpp"
 #include "ports/store.hpp"
 
@@ -52,7 +53,8 @@ public:
         std::chrono::milliseconds wait{30'000};          ///< for a session
         std::chrono::milliseconds probe_interval{1'000}; ///< non-waiting pops of a quiet source
         bool pending_gate = true;
-        std::size_t parked = 0; ///< most parked pops; 0: no limit
+        std::size_t parked = 0;                        ///< most parked pops; 0: no limit
+        std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
     Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,
         Workers& workers, Ticker& ticker, const Clock& clock, Options options);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -319,7 +320,37 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             results[i].status =
                 leader.status == PushStatus::queued ? PushStatus::duplicate : leader.status;
         }
+        count();
         done(std::move(results));
+    }
+
+    void count() const {
+        auto& counters = push.activity_->push;
+        std::map<std::string_view, std::uint64_t> stored; ///< by queue
+        std::uint64_t messages = 0, duplicates = 0, failed = 0;
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            auto& of_queue = stored[request.items[i].queue];
+            switch (results[i].status) {
+            case PushStatus::queued:
+            case PushStatus::buffered:
+                ++of_queue;
+                ++messages;
+                break;
+            case PushStatus::duplicate:
+                ++duplicates;
+                break;
+            case PushStatus::failed:
+            case PushStatus::error:
+                ++failed;
+                break;
+            }
+        }
+        counters.messages.add(messages);
+        counters.duplicates.add(duplicates);
+        counters.failed.add(failed);
+        for (const auto& [queue, count] : stored) {
+            push.activity_->queues.add(queue, {.push_requests = 1, .push_messages = count});
+        }
     }
 
     Push& push;
@@ -334,13 +365,15 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 };
 
 Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options)
-    : store_(store), announcer_(announcer), clock_(clock), options_(options) {}
+    : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
+      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
 
 void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
     if (request.items.empty()) {
         done({});
         return;
     }
+    activity_->push.requests.add();
     std::make_shared<Job>(*this, std::move(request), std::move(done))->start();
 }
 

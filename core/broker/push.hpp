@@ -1,5 +1,6 @@
 #pragma once
 #include "broker/announce.hpp"
+#include "metrics/activity.hpp"
 #include "model/uuid7.hpp"
 #include "ports/store.hpp"
 
@@ -43,9 +44,10 @@ class Push {
 public:
     struct Options {
         int zstd_level = 3;
-        std::chrono::milliseconds wait{30'000}; ///< for a session
-        std::size_t call_segments = 256;        ///< most segments in one statement
-        std::size_t call_bytes = 8u << 20;      ///< most blob bytes in one statement
+        std::chrono::milliseconds wait{30'000};        ///< for a session
+        std::size_t call_segments = 256;               ///< most segments in one statement
+        std::size_t call_bytes = 8u << 20;             ///< most blob bytes in one statement
+        std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
     Push(Store& store, Announcer& announcer, const Clock& clock, Options options);
     /// Results in item order. @thread worker; `done` runs once, on a worker.
@@ -58,6 +60,7 @@ private:
     const Clock& clock_;
     Options options_;
     Uuid7 ids_;
+    const std::shared_ptr<metrics::Activity> activity_;
 };
 
 } // namespace queen::broker

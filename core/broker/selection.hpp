@@ -3,6 +3,7 @@
 #include "ports/store.hpp"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,6 +23,10 @@ public:
 
     plugin::Pick pick() const noexcept { return selection_.pick; }
     const std::vector<std::string>& names() const noexcept { return names_; }
+    /// The windowBuffer that every name has waited for in memory; nullopt: the store has to.
+    std::optional<Nanoseconds> window_held() const noexcept {
+        return selection_.holds_window ? std::optional(selection_.window) : std::nullopt;
+    }
 
     /// Gives the verdicts of a claim back, once.
     void settle(const PopResult& result, bool auto_ack, SteadyTime now);

@@ -31,6 +31,10 @@ struct Services {
     std::string version;
     /// Writes the value of `plugins` in GET /status: an array, one object a plugin.
     std::function<void(json::Writer&)> plugins;
+    /// Writes the value of GET /metrics.
+    std::function<void(json::Writer&)> metrics;
+    /// Body and type of GET /metrics/prometheus.
+    std::function<Reply()> prometheus;
 };
 
 /// The values of a pattern's parameters, by name.

@@ -1,5 +1,6 @@
 #pragma once
 #include "base/clock.hpp"
+#include "base/histogram.hpp"
 #include "base/result.hpp"
 #include "http/message.hpp"
 
@@ -8,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace queen::http {
 
@@ -25,7 +28,7 @@ struct Limits {
     std::chrono::milliseconds write_time{60'000}; ///< without progress
 };
 
-/// Counted since the start; `open` is a level.
+/// Counted since the start; `open` and what a comment says so are levels.
 struct FrontStatistics {
     std::uint64_t accepted = 0;     ///< connections taken in
     std::uint64_t open = 0;         ///< of those, still there
@@ -33,6 +36,12 @@ struct FrontStatistics {
     std::uint64_t requests = 0;     ///< handed to the handler
     std::uint64_t bad_requests = 0; ///< refused by the gate or a limit of size or bodies
     std::uint64_t timed_out = 0;    ///< connections ended by a limit of time, idle ones included
+    /// Levels: connections by what they do, those that are told 503 included.
+    std::uint64_t reading = 0, in_flight = 0, answering = 0, lingering = 0;
+    std::uint64_t body_bytes = 0; ///< level: bodies being received or worked on
+    std::vector<std::pair<int, std::uint64_t>> responses; ///< by status, those that were given
+    /// From the first answer of a batch to the loop's taking it up.
+    LatencyHistogram::Snapshot lag;
 };
 
 /// The network: one thread, one epoll set, no blocking call. Reads whole requests past the byte

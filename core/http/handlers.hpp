@@ -22,5 +22,7 @@ void queue_detail(const std::shared_ptr<Call>& call);
 void delete_queue(const std::shared_ptr<Call>& call);
 void health(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);
+void metrics(const std::shared_ptr<Call>& call);
+void metrics_prometheus(const std::shared_ptr<Call>& call);
 
 } // namespace queen::http

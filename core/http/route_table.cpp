@@ -14,7 +14,6 @@ constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kGroups = "consumer group administration";
 constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
-constexpr std::string_view kMetrics = "metrics";
 constexpr std::string_view kSystem = "maintenance and system switches";
 constexpr std::string_view kTraces = "traces";
 constexpr std::string_view kKeyValue = "the key-value store";
@@ -44,6 +43,8 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/api/v1/resources/queues/:queue", delete_queue, {}},
     {"GET", "/health", health, {}},
     {"GET", "/status", status, {}},
+    {"GET", "/metrics", metrics, {}},
+    {"GET", "/metrics/prometheus", metrics_prometheus, {}},
 
     {"POST", "/api/v1/transaction", nullptr, kTransactions},
 
@@ -86,9 +87,6 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/status/analytics", nullptr, kStatistics},
     {"GET", "/api/v1/status/buffers", nullptr, kStatistics},
     {"GET", "/api/v1/analytics/:view", nullptr, kStatistics},
-
-    {"GET", "/metrics", nullptr, kMetrics},
-    {"GET", "/metrics/prometheus", nullptr, kMetrics},
 
     {"GET", "/api/v1/system/maintenance", nullptr, kSystem},
     {"POST", "/api/v1/system/maintenance", nullptr, kSystem},

@@ -146,6 +146,32 @@ struct PendingQuery {
     std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
 };
 
+/// One page of a walk over the partitions of a queue.
+struct ReseedQuery {
+    /// Where a page ended, as it said. Whoever asks only passes it on.
+    struct Key {
+        Uuid partition_id;
+        WallTime written{}; ///< windowed walks only
+        WallTime cutoff{};  ///< windowed walks only
+    };
+    std::string tenant, queue, group;
+    std::chrono::milliseconds window{0}; ///< only what was written that long ago or later; 0: all
+    std::uint32_t partitions = 10'000;   ///< how many the page looks at
+    std::optional<Key> after;            ///< nullopt: the first page
+};
+
+struct ReseedPage {
+    struct Row {
+        std::string partition;
+        Uuid partition_id;
+    };
+    bool exists = false;            ///< the queue
+    std::int64_t delay_seconds = 0; ///< the queue's, as read by this page
+    std::int64_t window_seconds = 0;
+    std::vector<Row> rows;                ///< probably pending; leased ones too
+    std::optional<ReseedQuery::Key> next; ///< when partitions are left
+};
+
 /// @thread any. Every error is a value; no call throws.
 class Store {
 public:
@@ -185,6 +211,8 @@ public:
                               Done<std::optional<std::string>>) = 0;
     /// JSON of GET resources/queues.
     virtual void list_queues(Deadline, std::string tenant, Done<std::string>) = 0;
+    /// A read of bounded time, whatever the queue's size.
+    virtual void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) = 0;
     /// A trivial round trip.
     virtual void ping(Deadline, Done<void>) = 0;
 };

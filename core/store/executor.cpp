@@ -101,6 +101,7 @@ void Executor::wake_one() {
 }
 
 void Executor::enqueue(std::unique_ptr<Job> job) {
+    const SteadyTime now = clock_.now();
     std::unique_ptr<Job> refused;
     {
         const std::lock_guard lock(mutex_);
@@ -110,7 +111,7 @@ void Executor::enqueue(std::unique_ptr<Job> job) {
             LaneState& lane = lanes_[index_of(job->lane_)];
             const SteadyTime deadline = job->deadline_;
             const auto place =
-                lane.queue.insert(lane.queue.end(), Waiting{std::move(job), deadlines_.end()});
+                lane.queue.insert(lane.queue.end(), Waiting{std::move(job), deadlines_.end(), now});
             if (deadline != SteadyTime::max()) {
                 place->timer = deadlines_.emplace(deadline, place);
             }
@@ -256,6 +257,7 @@ void Executor::finish_unrun(std::unique_lock<std::mutex>& lock, std::unique_ptr<
 
 void Executor::run_one(std::unique_lock<std::mutex>& lock, std::size_t lane) {
     LaneState& state = lanes_[lane];
+    waits_[lane].observe(clock_.now() - state.queue.front().since);
     auto job = take(state.queue.begin());
     Slot& slot = check_out();
     ++state.statistics.running;
@@ -407,6 +409,7 @@ Executor::Statistics Executor::statistics() const {
     for (std::size_t i = 0; i < kLanes; ++i) {
         out.lanes[i] = lanes_[i].statistics;
         out.lanes[i].waiting = lanes_[i].queue.size();
+        out.lanes[i].waited = waits_[i].snapshot();
     }
     out.tasks_waiting = tasks_.size();
     out.sessions = slots_.size();

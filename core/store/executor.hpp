@@ -19,6 +19,7 @@
 // by the next job that gets it, before that job's statement is sent (PL-9).
 #pragma once
 #include "base/clock.hpp"
+#include "base/histogram.hpp"
 #include "base/result.hpp"
 #include "base/workers.hpp"
 #include "ports/store.hpp"
@@ -89,10 +90,11 @@ public:
 
     struct LaneStatistics {
         std::size_t waiting = 0, running = 0;
-        std::uint64_t done = 0;    ///< calls that ran, whatever they returned
-        std::uint64_t expired = 0; ///< never ran: no session in time
-        std::uint64_t refused = 0; ///< never ran: the database was away, or shutdown
-        std::uint64_t failed = 0;  ///< of `done`: returned an error
+        std::uint64_t done = 0;              ///< calls that ran, whatever they returned
+        std::uint64_t expired = 0;           ///< never ran: no session in time
+        std::uint64_t refused = 0;           ///< never ran: the database was away, or shutdown
+        std::uint64_t failed = 0;            ///< of `done`: returned an error
+        LatencyHistogram::Snapshot waited{}; ///< for a session, those that got one
     };
     struct Statistics {
         std::array<LaneStatistics, kLanes> lanes; ///< by Lane
@@ -163,6 +165,7 @@ private:
     struct Waiting {
         std::unique_ptr<Job> job;
         Deadlines::iterator timer; ///< end() when it waits without end
+        SteadyTime since;
     };
 
     struct LaneState {
@@ -211,6 +214,7 @@ private:
     std::condition_variable quiet_; ///< no session is in use
     std::deque<std::function<void()>> tasks_;
     std::array<LaneState, kLanes> lanes_;
+    std::array<LatencyHistogram, kLanes> waits_; ///< by Lane
     Deadlines deadlines_;
     std::vector<Slot> slots_; ///< fixed size
     std::vector<Slot*> idle_; ///< used from the back; those with a broken link stand in front

@@ -111,6 +111,23 @@ Parameters& Parameters::uuid(const Uuid& value) {
     return own(oid::kUuid, std::string(bytes_of(value)));
 }
 
+Parameters& Parameters::uuid_or_null(const std::optional<Uuid>& value) {
+    return value ? uuid(*value) : null(oid::kUuid);
+}
+
+Parameters& Parameters::timestamptz_or_null(std::optional<WallTime> value) {
+    if (!value) {
+        return null(oid::kTimestamptz);
+    }
+    std::int64_t micros = value->time_since_epoch().count();
+    if (*value != WallTime::max() && *value != WallTime::min()) { // these are the infinities
+        micros -= kServerEpoch.count();
+    }
+    std::string bytes;
+    put(bytes, micros);
+    return own(oid::kTimestamptz, std::move(bytes));
+}
+
 Parameters& Parameters::bytea(std::string_view value) {
     return add(oid::kBytea, value.data(), value.size());
 }

@@ -2,6 +2,8 @@
 // our own, because text format cuts a value at its first NUL byte, turns an empty bytea into NULL
 // in some clients, and doubles the size of binary data.
 #pragma once
+#include "base/clock.hpp"
+
 #include <queen/plugin/types.hpp>
 
 #include <cstdint>
@@ -21,6 +23,9 @@ inline constexpr std::uint32_t kBool = 16, kBytea = 17, kInt8 = 20, kInt2 = 21, 
                                kUuid = 2950, kJsonb = 3802, kTextArray = 1009, kByteaArray = 1001,
                                kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951;
 } // namespace oid
+
+/// 2000-01-01, where the server's timestamps start, in Unix time.
+inline constexpr std::chrono::microseconds kServerEpoch{946'684'800'000'000};
 
 /// Grows by one argument per call, in order ($1, $2, ...).
 ///
@@ -43,6 +48,9 @@ public:
     Parameters& int8(std::int64_t value);
     Parameters& boolean(bool value);
     Parameters& uuid(const Uuid& value);
+    Parameters& uuid_or_null(const std::optional<Uuid>& value);
+    /// max() and min() become infinity and -infinity, the other way round than Row::timestamptz().
+    Parameters& timestamptz_or_null(std::optional<WallTime> value);
     Parameters& bytea(std::string_view value);
     Parameters& jsonb(std::string_view json);
 

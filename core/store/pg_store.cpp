@@ -178,13 +178,73 @@ Result<Rows> run_pending(Session& session, const PendingQuery& query) {
     return session.run(sql::kHasPending, parameters);
 }
 
+Result<Rows> run_reseed(Session& session, const ReseedQuery& query) {
+    const auto tenant = tenant_id(query.tenant);
+    if (!tenant) {
+        return fail(tenant.error());
+    }
+    const bool windowed = query.window.count() > 0;
+    std::optional<Uuid> id;
+    std::optional<WallTime> written, cutoff;
+    if (query.after) {
+        id = query.after->partition_id;
+        written = query.after->written;
+        cutoff = query.after->cutoff;
+    }
+    constexpr std::uint32_t kMost = std::numeric_limits<std::int32_t>::max();
+    const auto limit = static_cast<std::int32_t>(std::min(query.partitions, kMost));
+    Parameters parameters;
+    parameters.text(query.queue).text(query.group);
+    if (!windowed) {
+        parameters.uuid_or_null(id).int4(limit).uuid(*tenant);
+        return session.run(sql::kReseedPage, parameters);
+    }
+    parameters.timestamptz_or_null(written).uuid_or_null(id).int4(limit);
+    parameters.int8(query.window.count()).uuid(*tenant).timestamptz_or_null(cutoff);
+    return session.run(sql::kReseedWindowPage, parameters);
+}
+
+Result<ReseedPage> decode_reseed(const Rows& rows) {
+    Row row(rows, 0);
+    ReseedPage page;
+    page.exists = row.boolean(0);
+    page.delay_seconds = row.integer(1);
+    page.window_seconds = row.integer(2);
+    if (!row.null(3)) {
+        const auto names = row.text_array(3);
+        const auto ids = row.uuid_array(4);
+        if (names.size() != ids.size()) {
+            return fail(Errc::internal, "reseed page: as many names as ids wanted");
+        }
+        page.rows.reserve(names.size());
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            page.rows.push_back({std::string(names[i]), ids[i]});
+        }
+    }
+    if (!row.null(5)) {
+        page.next.emplace().partition_id = row.uuid(5);
+        if (rows.columns() > 6) {
+            page.next->written = row.timestamptz(6);
+            page.next->cutoff = row.timestamptz(7);
+        }
+    }
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return page;
+}
+
 } // namespace
 
 template <class X>
 void PgStore::ask(Lane lane, Deadline deadline, std::function<Result<Rows>(Session&)> call,
                   std::function<Result<X>(const Rows&)> decode, Done<X> done, Repeat repeat) {
     executor_.submit<Rows>(
-        lane, deadline, std::move(call),
+        lane, deadline,
+        [counters = counters_, call = std::move(call)](Session& session) {
+            CountedSession counted(session, *counters);
+            return call(counted);
+        },
         [decode = std::move(decode), done = std::move(done)](Result<Rows> rows) {
             if (!rows) {
                 done(fail(std::move(rows.error())));
@@ -411,6 +471,14 @@ void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::strin
             return session.run(sql::kListQueues, parameters);
         },
         decode_text, std::move(done), Repeat::once);
+}
+
+/// In the lane that yields to all others: a walk may be late, a pop must not wait for it.
+void PgStore::reseed_page(Deadline deadline, ReseedQuery query, Done<ReseedPage> done) {
+    ask<ReseedPage>(
+        Lane::admin, deadline,
+        [query = std::move(query)](Session& session) { return run_reseed(session, query); },
+        decode_reseed, std::move(done), Repeat::once);
 }
 
 void PgStore::ping(Deadline deadline, Done<void> done) {

@@ -1,6 +1,7 @@
 #pragma once
 #include "ports/store.hpp"
 #include "store/executor.hpp"
+#include "store/statement_counters.hpp"
 
 namespace queen::store {
 
@@ -8,10 +9,13 @@ namespace queen::store {
 /// that its cause belongs to. Answers are decoded after the session was given back. Reads are run
 /// again, once, when their link broke under them.
 ///
-/// Keeps no state. The executor must outlive it and all calls under way.
+/// Keeps no state but counters. The executor must outlive it and all calls under way.
 class PgStore final : public Store {
 public:
-    explicit PgStore(Executor& executor) : executor_(executor) {}
+    explicit PgStore(Executor& executor, const Clock& clock = SystemClock::instance())
+        : executor_(executor), counters_(std::make_shared<StatementCounters>(clock)) {}
+
+    const StatementCounters& statements() const noexcept { return *counters_; }
 
     void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) override;
     void segment_at(Deadline, Uuid partition_id, Offset,
@@ -36,6 +40,7 @@ public:
     void queue_detail(Deadline, std::string tenant, std::string queue,
                       Done<std::optional<std::string>>) override;
     void list_queues(Deadline, std::string tenant, Done<std::string>) override;
+    void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 
 private:
@@ -45,6 +50,7 @@ private:
              Repeat repeat = Repeat::never);
 
     Executor& executor_;
+    const std::shared_ptr<StatementCounters> counters_; ///< shared with the calls under way
 };
 
 } // namespace queen::store

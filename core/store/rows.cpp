@@ -10,9 +10,6 @@
 namespace queen::store {
 namespace {
 
-/// 2000-01-01, where the server's timestamps start, in Unix time.
-constexpr std::int64_t kEpochMicros = 946'684'800'000'000;
-
 template <class T>
 T get(std::string_view bytes) {
     std::make_unsigned_t<T> value = 0;
@@ -160,13 +157,14 @@ WallTime Row::timestamptz(int column) {
     }
     const auto micros = get<std::int64_t>(*bytes);
     using Limits = std::numeric_limits<std::int64_t>;
-    if (micros == Limits::max() || micros > Limits::max() - kEpochMicros) { // infinity, far future
+    if (micros == Limits::max() ||
+        micros > Limits::max() - kServerEpoch.count()) { // infinity, far future
         return WallTime::max();
     }
     if (micros == Limits::min()) {
         return WallTime::min();
     }
-    return WallTime{std::chrono::microseconds{micros + kEpochMicros}};
+    return WallTime{std::chrono::microseconds{micros + kServerEpoch.count()}};
 }
 
 std::vector<std::string_view> Row::array(int column, std::uint32_t type, std::uint32_t element,
@@ -212,6 +210,19 @@ std::vector<std::string_view> Row::bytea_array(int column) {
 
 std::vector<std::string_view> Row::text_array(int column) {
     return array(column, oid::kTextArray, oid::kText, "text[]");
+}
+
+std::vector<Uuid> Row::uuid_array(int column) {
+    const auto elements = array(column, oid::kUuidArray, oid::kUuid, "uuid[]");
+    std::vector<Uuid> out(elements.size());
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+        if (elements[i].size() != out[i].bytes.size()) {
+            fault(column, "uuid[]", "an element of a wrong length");
+            return {};
+        }
+        std::copy(elements[i].begin(), elements[i].end(), out[i].bytes.begin());
+    }
+    return out;
 }
 
 } // namespace queen::store

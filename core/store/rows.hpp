@@ -48,9 +48,10 @@ public:
     std::string_view text(int column);  ///< text, varchar, json, jsonb
     std::string_view bytea(int column); ///< may be empty
     Uuid uuid(int column);              ///< never "not known": NULL is a fault
-    WallTime timestamptz(int column);   ///< `infinity` becomes the farthest time we have
+    WallTime timestamptz(int column);   ///< infinity and -infinity become max() and min()
     std::vector<std::string_view> bytea_array(int column); ///< NULL elements are a fault
     std::vector<std::string_view> text_array(int column);
+    std::vector<Uuid> uuid_array(int column);
 
     Result<void> status() const;
 

@@ -61,7 +61,31 @@ const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $
 
 const Statement kListQueues{"list_queues", "select queen.list_queues_v1($1)"};
 
-const std::array<const Statement*, 18> kAll{&kPing,
+// A page as arrays, beside the settings of the queue, so that a page costs one round trip and each
+// partition its name and id. The row without a name is where the next page goes on.
+const Statement kReseedPage{"reseed_page", R"sql(
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+from (select) one
+left join queen.queues q on q.tenant_id = $5 and q.name = $1
+cross join lateral (
+    select array_agg(r.name) filter (where r.name is not null),
+           array_agg(r.id) filter (where r.name is not null),
+           (array_agg(r.id) filter (where r.name is null))[1]
+    from queen.log_hotlist_reseed_v1($1, $2, $3, $4, $5) r) w)sql"};
+
+const Statement kReseedWindowPage{"reseed_window_page", R"sql(
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+from (select) one
+left join queen.queues q on q.tenant_id = $7 and q.name = $1
+cross join lateral (
+    select array_agg(r.name) filter (where r.name is not null),
+           array_agg(r.id) filter (where r.name is not null),
+           (array_agg(r.id) filter (where r.name is null))[1],
+           (array_agg(r.write) filter (where r.name is null))[1],
+           (array_agg(r.cutoff) filter (where r.name is null))[1]
+    from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
+
+const std::array<const Statement*, 20> kAll{&kPing,
                                             &kPushMulti,
                                             &kSegmentAt,
                                             &kPopList,
@@ -78,6 +102,8 @@ const std::array<const Statement*, 18> kAll{&kPing,
                                             &kConfigureQueue,
                                             &kDeleteQueue,
                                             &kQueueDetail,
-                                            &kListQueues};
+                                            &kListQueues,
+                                            &kReseedPage,
+                                            &kReseedWindowPage};
 
 } // namespace queen::store::statements

@@ -33,9 +33,11 @@ extern const Statement kConfigureQueue;
 extern const Statement kDeleteQueue;
 extern const Statement kQueueDetail;
 extern const Statement kListQueues;
+extern const Statement kReseedPage;
+extern const Statement kReseedWindowPage;
 
 /// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 18> kAll;
+extern const std::array<const Statement*, 20> kAll;
 
 } // namespace statements
 } // namespace queen::store

@@ -2,6 +2,7 @@
 // consumer group sees each line once, and the lines of one package in order.
 //
 //   package-history [--url URL] [--file FILE] [--queue NAME] [--workers N] [--batch N]
+//                   [--figures FILE]
 //
 // The partition is the package (`-` for lines that name none), so that packages are consumed in
 // parallel and each package's history stays in order. The transaction id is the line's number, not
@@ -17,6 +18,7 @@
 #include <Poco/URI.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -36,9 +38,12 @@ struct Options {
     std::string url = "http://127.0.0.1:6632";
     std::string file = "/var/log/dpkg.log";
     std::string queue = "package-history";
+    std::string figures; ///< file for what was measured, a name and a value a line
     int workers = 4;
     int batch = 100;
 };
+
+using Figures = std::vector<std::pair<std::string, double>>;
 
 /// One keep-alive connection to the broker.
 class Client {
@@ -51,6 +56,11 @@ public:
     /// @return the parsed answer; empty for 204. Throws on any status that is not a success.
     Poco::Dynamic::Var call(const std::string& method, const std::string& path,
                             const std::string& body = {}) {
+        const auto text = text_of(method, path, body);
+        return text.empty() ? Poco::Dynamic::Var() : Poco::JSON::Parser().parse(text);
+    }
+    std::string text_of(const std::string& method, const std::string& path,
+                        const std::string& body = {}) {
         Poco::Net::HTTPRequest request(method, path, Poco::Net::HTTPRequest::HTTP_1_1);
         request.setContentType("application/json");
         request.setContentLength(static_cast<std::streamsize>(body.size()));
@@ -62,13 +72,43 @@ public:
             throw std::runtime_error(method + " " + path + ": " +
                                      std::to_string(response.getStatus()) + " " + text);
         }
-        return text.empty() ? Poco::Dynamic::Var() : Poco::JSON::Parser().parse(text);
+        return text;
     }
 
 private:
     Poco::URI uri_;
     Poco::Net::HTTPClientSession session_;
 };
+
+/// What the broker has counted so far: statements sent to the database for pops, and what became of
+/// the candidates they named.
+Figures counted(Client& client) {
+    Figures figures{{"pop statements", 0},
+                    {"of these scans", 0},
+                    {"candidates taken", 0},
+                    {"candidates empty", 0},
+                    {"candidates leased", 0}};
+    std::istringstream lines(client.text_of("GET", "/metrics/prometheus"));
+    for (std::string line; std::getline(lines, line);) {
+        const auto value = [&] { return std::stod(line.substr(line.rfind(' ') + 1)); };
+        const auto is = [&](const char* family, const char* label) {
+            return line.rfind(family, 0) == 0 && line.find(label) != std::string::npos;
+        };
+        if (is("queen_store_statements_total{", "statement=\"pop_") ||
+            is("queen_store_statements_total{", "has_pending\"")) {
+            figures[0].second += value();
+        }
+        if (is("queen_store_statements_total{", "statement=\"pop_wildcard\"")) {
+            figures[1].second += value();
+        }
+        const char* verdicts[] = {"verdict=\"took\"", "verdict=\"empty\"", "verdict=\"leased\""};
+        for (std::size_t i = 0; i < 3; ++i) {
+            figures[2 + i].second +=
+                is("queen_candidates_claims_total{", verdicts[i]) ? value() : 0;
+        }
+    }
+    return figures;
+}
 
 std::string encoded(const std::string& text) {
     std::string out;
@@ -157,7 +197,7 @@ public:
         return seen_.size() >= expected_;
     }
     /// Prints the group's line of the report. @return whether every promise was kept
-    bool report(std::chrono::steady_clock::time_point start) const {
+    bool report(std::chrono::steady_clock::time_point start, Figures& figures) const {
         const std::lock_guard lock(mutex_);
         // Until the last line came: the workers' last polls end later, having waited in vain.
         const auto seconds = std::chrono::duration<double>(seen_at_ - start).count();
@@ -166,6 +206,8 @@ public:
                     "%10.0f lines/s\n",
                     group_.c_str(), seen_.size(), expected_ - seen_.size(), repeated, out_of_order_,
                     last_of_.size(), static_cast<double>(deliveries_) / seconds);
+        figures.emplace_back(group_ + " lines", static_cast<double>(seen_.size()));
+        figures.emplace_back(group_ + " lines/s", static_cast<double>(deliveries_) / seconds);
         return seen_.size() == expected_ && repeated == 0 && out_of_order_ == 0;
     }
     const std::string& group() const { return group_; }
@@ -226,7 +268,7 @@ Options parse(int argc, char** argv) {
         if (i + 1 >= argc) {
             throw std::runtime_error(
                 name + " has no value; options: --url URL, --file FILE, --queue NAME, --workers N, "
-                       "--batch N");
+                       "--batch N, --figures FILE");
         }
         const std::string value = argv[i + 1];
         if (name == "--url") {
@@ -235,6 +277,8 @@ Options parse(int argc, char** argv) {
             options.file = value;
         } else if (name == "--queue") {
             options.queue = value;
+        } else if (name == "--figures") {
+            options.figures = value;
         } else if (name == "--workers") {
             options.workers = std::stoi(value);
         } else if (name == "--batch") {
@@ -256,8 +300,10 @@ int run(const Options& options) {
 
     auto start = std::chrono::steady_clock::now();
     const auto lines = push_file(options);
+    Figures figures{{"pushed lines/s", static_cast<double>(lines) / seconds_since(start)}};
     std::printf("pushed   %8zu lines of %s %10.0f lines/s\n", lines, options.file.c_str(),
-                static_cast<double>(lines) / seconds_since(start));
+                figures.front().second);
+    const auto before = counted(client);
 
     std::vector<std::unique_ptr<Ledger>> ledgers;
     ledgers.push_back(std::make_unique<Ledger>("audit", lines));
@@ -286,7 +332,19 @@ int run(const Options& options) {
     }
     bool kept = failures.empty();
     for (const auto& ledger : ledgers) {
-        kept &= ledger->report(start);
+        kept &= ledger->report(start, figures);
+    }
+    const auto after = counted(client);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+        const auto& [name, value] = after[i];
+        figures.emplace_back(name, value - before[i].second);
+        std::printf("%-18s %8.0f\n", name.c_str(), figures.back().second);
+    }
+    if (!options.figures.empty()) {
+        std::ofstream file(options.figures);
+        for (const auto& [name, value] : figures) {
+            file << name << '\t' << std::llround(value) << '\n';
+        }
     }
     for (const auto& failure : failures) {
         std::fprintf(stderr, "package-history: %s\n", failure.c_str());

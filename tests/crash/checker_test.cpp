@@ -2,6 +2,7 @@
 // `queued` reaches every group, what was acked stays acked, and order holds.
 #include "support/api.hpp"
 #include "support/broker_process.hpp"
+#include "support/candidate_source.hpp"
 #include "support/sql_session.hpp"
 #include "support/temp_directory.hpp"
 
@@ -89,18 +90,19 @@ private:
     std::vector<std::string> faults_;
 };
 
-class CheckerTest : public testing::Test {
+class CheckerTest : public testing::TestWithParam<const char*> {
 protected:
     std::string url() const {
         return "host=" + directory_.path() + "/data/run user=queen dbname=queen";
     }
     void start_owner() {
-        owner_.emplace(BrokerOptions{.config = "database: {sessions: 8}\n",
+        owner_.emplace(BrokerOptions{.config = "database: {sessions: 8}\n" + serving(GetParam()),
                                      .data_directory = directory_.path() + "/data"});
         ports_[0] = owner_->port();
     }
     void start_guest() {
-        guest_.emplace(BrokerOptions{.config = "database: {sessions: 8, url: \"" + url() + "\"}\n",
+        guest_.emplace(BrokerOptions{.config = "database: {sessions: 8, url: \"" + url() + "\"}\n" +
+                                               serving(GetParam()),
                                      .data_directory = directory_.path() + "/guest"});
         ports_[1] = guest_->port();
     }
@@ -158,7 +160,7 @@ protected:
     Ledger ledger_;
 };
 
-TEST_F(CheckerTest, DeathsLoseNothingRepeatNothingAckedAndKeepOrder) {
+TEST_P(CheckerTest, DeathsLoseNothingRepeatNothingAckedAndKeepOrder) {
     start_owner();
     start_guest();
     Api(ports_[0]).configure("q", R"({"retryLimit":1000000})");
@@ -205,6 +207,9 @@ TEST_F(CheckerTest, DeathsLoseNothingRepeatNothingAckedAndKeepOrder) {
     }
     EXPECT_THAT(ledger_.faults(), testing::IsEmpty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Sources, CheckerTest, testing::Values("hotlist", "sqlscan"),
+                         [](const auto& info) { return std::string(info.param); });
 
 } // namespace
 } // namespace queen::test

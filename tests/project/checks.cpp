@@ -17,7 +17,7 @@ const std::map<std::string, std::set<std::string>> kArrows{
     {"model", {"base"}},
     {"ports", {"base", "model"}},
     {"settings", {"base", "model"}},
-    {"broker", {"base", "model", "ports", "settings"}},
+    {"broker", {"base", "model", "ports", "settings", "metrics"}},
     {"store", {"base", "model", "ports", "settings"}},
     {"spool", {"base", "model", "ports", "settings"}},
     {"maintenance", {"base", "model", "ports", "settings"}},

@@ -27,6 +27,8 @@ struct RecordingSource final : plugin::CandidateSource {
             out.add(name, token++);
         }
         selection.pick = names.empty() ? empty_pick : plugin::Pick::names;
+        selection.holds_window = held_window > Nanoseconds{0};
+        selection.window = held_window;
         selection.cookie = std::make_unique<Owned>(live_cookies);
         return selection;
     }
@@ -59,13 +61,20 @@ struct RecordingSource final : plugin::CandidateSource {
     void forget(std::string_view, std::string_view queue, std::string_view) override {
         forgotten.emplace_back(queue);
     }
+    void configured(const plugin::Queue&, const plugin::QueueConfig& config) override {
+        configs.push_back(config);
+        configured_before_settle = settles.empty();
+    }
 
     plugin::Readiness readiness;
     plugin::Pick empty_pick = plugin::Pick::none; ///< when no names are offered
+    Nanoseconds held_window{0}; ///< claimed to have been waited for, when not zero
     std::function<std::vector<std::string>(std::uint32_t round)> offers;
     std::vector<std::uint32_t> takes;
     std::vector<std::uint64_t> limits;
     std::vector<std::string> settles, marks, releases, learnt, forgotten;
+    std::vector<plugin::QueueConfig> configs;
+    bool configured_before_settle = false;
     int live_cookies = 0;
 };
 

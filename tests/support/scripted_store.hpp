@@ -31,6 +31,7 @@ public:
     Hook<std::string, Done<bool>> on_delete_queue;
     Hook<std::string, Done<std::optional<std::string>>> on_queue_detail;
     Hook<Done<std::string>> on_list_queues;
+    Hook<ReseedQuery, Done<ReseedPage>> on_reseed_page;
     Hook<Done<void>> on_ping;
 
     void push(Deadline, std::vector<PushSegment> segments,
@@ -89,6 +90,9 @@ public:
     }
     void list_queues(Deadline, std::string, Done<std::string> done) override {
         call(on_list_queues, std::move(done));
+    }
+    void reseed_page(Deadline, ReseedQuery query, Done<ReseedPage> done) override {
+        call(on_reseed_page, std::move(query), std::move(done));
     }
     void ping(Deadline, Done<void> done) override { call(on_ping, std::move(done)); }
 

@@ -3,6 +3,7 @@
 #include <libpq-fe.h>
 
 #include <chrono>
+#include <utility>
 
 namespace queen::test {
 namespace {
@@ -81,10 +82,17 @@ SqlArg::SqlArg(const std::vector<std::int64_t>& elements)
     : text_(array_literal(elements, [](std::int64_t n) { return std::to_string(n); })) {}
 
 SqlSession::SqlSession(const std::string& conninfo)
-    : link_(PQconnectdb(conninfo.c_str()), PQfinish) {
+    : notices_(std::make_shared<std::vector<std::string>>()),
+      link_(PQconnectdb(conninfo.c_str()), PQfinish) {
     if (PQstatus(link_.get()) != CONNECTION_OK) {
         throw SqlError("", PQerrorMessage(link_.get()));
     }
+    PQsetNoticeProcessor(
+        link_.get(),
+        [](void* to, const char* text) {
+            static_cast<std::vector<std::string>*>(to)->emplace_back(text);
+        },
+        notices_.get());
     script("SET client_min_messages = warning");
 }
 
@@ -106,6 +114,10 @@ std::int64_t SqlSession::integer(const std::string& sql, const std::vector<SqlAr
 
 bool SqlSession::yes(const std::string& sql, const std::vector<SqlArg>& args) {
     return one(sql, args) == "t";
+}
+
+std::vector<std::string> SqlSession::take_notices() {
+    return std::exchange(*notices_, {});
 }
 
 void SqlSession::script(const std::string& sql) {

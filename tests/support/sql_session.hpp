@@ -79,11 +79,15 @@ public:
     SqlRows finish(); ///< waits for it; throws SqlError when it failed
 
     int pid() const; ///< of the backend
+    /// What the server said beside its answers since the last call: warnings and, once the session
+    /// lowers client_min_messages, log lines.
+    std::vector<std::string> take_notices();
     /// Asks until the condition holds, an expression with or without FROM; throws
     /// std::runtime_error after 60 s.
     void wait_for(const std::string& condition, const std::vector<SqlArg>& args = {});
 
 private:
+    std::shared_ptr<std::vector<std::string>> notices_; ///< outlives the link
     std::shared_ptr<pg_conn> link_;
 };
 

@@ -50,12 +50,28 @@ public:
         const auto value = [](const std::atomic<std::uint64_t>& counter) {
             return counter.load(std::memory_order_relaxed);
         };
-        return {.accepted = value(counters.accepted),
-                .open = value(counters.open),
-                .refused = value(counters.refused),
-                .requests = value(counters.requests),
-                .bad_requests = value(counters.bad_requests),
-                .timed_out = value(counters.timed_out)};
+        const auto level = [&](Connection::State state) {
+            return value(counters.by_state[static_cast<std::size_t>(state)]);
+        };
+        FrontStatistics out{.accepted = value(counters.accepted),
+                            .open = value(counters.open),
+                            .refused = value(counters.refused),
+                            .requests = value(counters.requests),
+                            .bad_requests = value(counters.bad_requests),
+                            .timed_out = value(counters.timed_out),
+                            .reading = level(Connection::State::reading),
+                            .in_flight = level(Connection::State::in_flight),
+                            .answering = level(Connection::State::answering),
+                            .lingering = level(Connection::State::lingering),
+                            .body_bytes = value(counters.body_bytes),
+                            .responses = {},
+                            .lag = counters.lag.snapshot()};
+        for (std::size_t i = 0; i < counters.responses.size(); ++i) {
+            if (const auto count = value(counters.responses[i]); count > 0) {
+                out.responses.emplace_back(Counters::kLeastStatus + static_cast<int>(i), count);
+            }
+        }
+        return out;
     }
 
 private:

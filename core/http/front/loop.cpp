@@ -50,7 +50,7 @@ Loop::Loop(Limits limits, Listeners listeners, std::size_t descriptor_limit, Han
       listeners_(std::move(listeners)), handler_(handler), clock_(clock), now_(clock.now()),
       deadlines_({limits.idle_time, limits.head_time, limits.body_progress_time, limits.write_time,
                   kLingerSilence}),
-      budget_(limits.bodies_in_flight_bytes), mailbox_(std::make_shared<Mailbox>()),
+      budget_(limits.bodies_in_flight_bytes), mailbox_(std::make_shared<Mailbox>(clock)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)), reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 Loop::~Loop() {
@@ -101,7 +101,9 @@ void Loop::turn() {
     }
     // What handlers answer at once while this mail is delivered waits for the next turn, so that a
     // client with many requests in its pipe does not keep the others waiting.
-    mailbox_->take(mail_);
+    if (const auto waited = mailbox_->take(mail_)) {
+        counters_.lag.observe(*waited);
+    }
     for (Message& message : mail_) {
         deliver(message);
     }
@@ -116,6 +118,7 @@ void Loop::turn() {
         begin_stop();
     }
     closed_.clear();
+    counters_.body_bytes.store(budget_.used(), std::memory_order_relaxed);
 }
 
 int Loop::wait_time() {
@@ -184,6 +187,7 @@ void Loop::refuse_without_descriptor(int listener) {
             ::shutdown(socket.get(), SHUT_WR);
             static_cast<void>(::recv(socket.get(), scratch_.data(), scratch_.size(), MSG_DONTWAIT));
             counters_.refused.fetch_add(1, std::memory_order_relaxed);
+            counters_.response(503);
         }
     }
     reserve_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -236,6 +240,8 @@ void Loop::admit(Descriptor socket) {
         return;
     }
     slots_[id.slot].connection = std::move(owned);
+    counters_.by_state[static_cast<std::size_t>(connection.state)].fetch_add(
+        1, std::memory_order_relaxed);
     if (over) {
         ++refused_open_;
         connection.refused = true;
@@ -259,6 +265,16 @@ Connection* Loop::find(ConnectionId id) noexcept {
     return slots_[id.slot].connection.get();
 }
 
+/// Changes the state, and the levels that are read from outside.
+void Loop::enter(Connection& connection, Connection::State state) noexcept {
+    const auto level = [this](Connection::State of) -> std::atomic<std::uint64_t>& {
+        return counters_.by_state[static_cast<std::size_t>(of)];
+    };
+    level(connection.state).fetch_sub(1, std::memory_order_relaxed);
+    level(state).fetch_add(1, std::memory_order_relaxed);
+    connection.state = state;
+}
+
 /// The connection stays valid (and closed) to the end of the turn.
 void Loop::close(Connection& connection) {
     if (connection.state == Connection::State::closed) {
@@ -273,7 +289,7 @@ void Loop::close(Connection& connection) {
     }
     const std::function<void()> undelivered = std::move(connection.undelivered);
     lingering_ -= connection.state == Connection::State::lingering ? 1 : 0;
-    connection.state = Connection::State::closed;
+    enter(connection, Connection::State::closed);
     deadlines_.end(connection);
     // A child process may share the socket between fork and exec; the set must forget it anyway.
     static_cast<void>(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr));
@@ -380,7 +396,7 @@ void Loop::finish() {
     closed_.clear();
     // Answers that were posted before the mailbox closed find no connection: given back here.
     mailbox_->close();
-    mailbox_->take(mail_);
+    static_cast<void>(mailbox_->take(mail_));
     for (Message& message : mail_) {
         deliver(message);
     }

@@ -30,8 +30,18 @@ namespace queen::http {
 
 /// Written by the front's thread, read by any.
 struct Counters {
+    static constexpr int kLeastStatus = 200;
     std::atomic<std::uint64_t> accepted{0}, open{0}, refused{0}, requests{0}, bad_requests{0},
         timed_out{0};
+    std::array<std::atomic<std::uint64_t>, 5> by_state{}; ///< by Connection::State
+    std::atomic<std::uint64_t> body_bytes{0};
+    std::array<std::atomic<std::uint64_t>, 400> responses{}; ///< from kLeastStatus on
+    LatencyHistogram lag;
+
+    void response(int status) noexcept {
+        responses[static_cast<std::size_t>(status - kLeastStatus)].fetch_add(
+            1, std::memory_order_relaxed);
+    }
 };
 
 /// Invariant: callbacks of exchanges and the handler run on the loop's thread, and never while a
@@ -88,6 +98,7 @@ private:
     void admit(Descriptor socket);
     Connection* find(ConnectionId id) noexcept;
     void close(Connection& connection);
+    void enter(Connection& connection, Connection::State state) noexcept;
     void expire(Connection& connection);
     void begin_stop();
     bool stop_is_done();

@@ -7,7 +7,8 @@
 
 namespace queen::http {
 
-Mailbox::Mailbox() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Mailbox::Mailbox(const Clock& clock)
+    : clock_(clock), event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Mailbox::~Mailbox() {
     if (event_ >= 0) {
@@ -31,6 +32,7 @@ bool Mailbox::post(Message& message) {
             return true;
         }
         signalled_ = true;
+        signalled_at_ = clock_.now(); // one reading for all that come until the reader does
     }
     ::eventfd_write(event_, 1);
     return true;
@@ -40,18 +42,22 @@ void Mailbox::wake() {
     ::eventfd_write(event_, 1);
 }
 
-void Mailbox::take(std::vector<Message>& out) {
+std::optional<Nanoseconds> Mailbox::take(std::vector<Message>& out) {
     const std::lock_guard lock(mutex_);
     // Reading may miss a write that a poster is about to make; that one only wakes us for nothing.
     eventfd_t count = 0;
     ::eventfd_read(event_, &count);
-    signalled_ = false;
+    std::optional<Nanoseconds> waited;
+    if (std::exchange(signalled_, false)) {
+        waited = clock_.now() - signalled_at_;
+    }
     if (out.empty()) {
         out.swap(mail_);
     } else {
         std::move(mail_.begin(), mail_.end(), std::back_inserter(out));
         mail_.clear();
     }
+    return waited;
 }
 
 bool Mailbox::empty() const {

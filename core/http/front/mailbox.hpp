@@ -7,12 +7,15 @@
 #pragma once
 #include "http/message.hpp"
 
+#include <queen/plugin/types.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -42,7 +45,7 @@ struct Message {
 /// Locks: `mutex_` is a leaf; no callback runs under it.
 class Mailbox {
 public:
-    Mailbox();
+    explicit Mailbox(const Clock& clock);
     ~Mailbox();
     Mailbox(const Mailbox&) = delete;
     Mailbox& operator=(const Mailbox&) = delete;
@@ -53,17 +56,21 @@ public:
     /// @return false, `message` untouched, when the mailbox is closed. @thread any
     bool post(Message& message);
     void wake(); ///< the reader looks round. @thread any
-    /// Moves the mail to the end of `out`. @thread the reader
-    void take(std::vector<Message>& out);
+    /// Moves the mail to the end of `out`.
+    /// @return how long the first of it waited for the reader; nothing when no other thread posted
+    /// @thread the reader
+    std::optional<Nanoseconds> take(std::vector<Message>& out);
     bool empty() const;
     void close();
 
 private:
+    const Clock& clock_;
     int event_ = -1;
     mutable std::mutex mutex_;
     std::vector<Message> mail_;
     std::thread::id reader_;
     bool signalled_ = false; ///< the descriptor was written and not yet read
+    SteadyTime signalled_at_{};
     bool closed_ = false;
 };
 

@@ -143,7 +143,7 @@ void Loop::step(Connection& connection, RequestReader::Outcome outcome) {
 void Loop::dispatch(Connection& connection) {
     Whole whole = connection.reader.take();
     deadlines_.end(connection);
-    connection.state = State::in_flight;
+    enter(connection, State::in_flight);
     connection.request = ++requests_;
     connection.close_after = !whole.keep_alive;
     connection.version_1_0 = whole.version_1_0;
@@ -209,13 +209,14 @@ void Loop::deliver(Message& message) {
 }
 
 void Loop::answer(Connection& connection, Reply reply, std::function<void()> undelivered) {
-    connection.state = State::answering;
+    enter(connection, State::answering);
     connection.exchange.reset();
     connection.on_gone = nullptr;
     connection.undelivered = std::move(undelivered);
     if (reply.status < 200 || reply.status > 599) {
         reply = plain_reply(500, "the route gave no valid status");
     }
+    counters_.response(reply.status);
     connection.close_after = connection.close_after || reply.close || stop_deadline_.has_value();
     const AnswerForm form{.to_head = connection.to_head,
                           .close = connection.close_after,
@@ -277,7 +278,7 @@ void Loop::answered(Connection& connection) {
         linger(connection);
         return;
     }
-    connection.state = State::reading;
+    enter(connection, State::reading);
     step(connection, connection.reader.next());
     if (connection.state == State::reading) {
         arm(connection, listening_events(connection));
@@ -286,7 +287,7 @@ void Loop::answered(Connection& connection) {
 
 void Loop::linger(Connection& connection) {
     ::shutdown(connection.socket.get(), SHUT_WR);
-    connection.state = State::lingering;
+    enter(connection, State::lingering);
     connection.reader.abandon();
     ++lingering_;
     connection.linger_until = now_ + kLingerTime;

@@ -62,6 +62,46 @@ TEST_F(Codec, ScalarsComeBackAsTheyWent) {
     EXPECT_TRUE(row.status());
 }
 
+TEST_F(Codec, TimesAndTheirInfinitiesComeBackAsTheyWent) {
+    const WallTime early{-1us}, late{std::chrono::microseconds{4'000'000'000'000'001}};
+    Parameters parameters;
+    parameters.timestamptz_or_null(early).timestamptz_or_null(late);
+    parameters.timestamptz_or_null(WallTime::max()).timestamptz_or_null(WallTime::min());
+    parameters.timestamptz_or_null(std::nullopt).uuid_or_null(std::nullopt).uuid_or_null(Uuid{});
+    const Rows rows =
+        run("select $1, $2, $3, $4, $5, $6, $7, $1::text, $3::text, $4::text", parameters);
+    Row row(rows, 0);
+    EXPECT_EQ(row.timestamptz(0), early);
+    EXPECT_EQ(row.timestamptz(1), late);
+    EXPECT_EQ(row.timestamptz(2), WallTime::max());
+    EXPECT_EQ(row.timestamptz(3), WallTime::min());
+    EXPECT_TRUE(row.null(4));
+    EXPECT_TRUE(row.null(5));
+    EXPECT_EQ(row.uuid(6), Uuid{});
+    EXPECT_THAT(row.text(7), HasSubstr("59:59.999999"));
+    EXPECT_EQ(row.text(8), "infinity");
+    EXPECT_EQ(row.text(9), "-infinity");
+    EXPECT_TRUE(row.status());
+}
+
+TEST_F(Codec, ArraysOfIdsComeBackAsTheyWent) {
+    Uuid first, second;
+    first.bytes[0] = 1;
+    second.bytes[15] = 0xff;
+    Parameters parameters;
+    parameters.uuid_array(std::vector<Uuid>{first, second}).uuid_array(std::vector<Uuid>{});
+    const Rows rows = run("select $1, $2, '{x}'::text[], array[null::uuid]", parameters);
+    Row row(rows, 0);
+    EXPECT_THAT(row.uuid_array(0), ElementsAre(first, second));
+    EXPECT_THAT(row.uuid_array(1), IsEmpty());
+    EXPECT_TRUE(row.status());
+    row.uuid_array(3);
+    EXPECT_FALSE(row.status()) << "a NULL element";
+    Row other(rows, 0);
+    other.uuid_array(2);
+    EXPECT_FALSE(other.status()) << "texts";
+}
+
 TEST_F(Codec, EveryByteOfABytea) {
     std::string all;
     for (int i = 0; i < 256; ++i) {

@@ -100,6 +100,25 @@ TEST_F(ExecutorTest, DoneRunsOnAWorkerAfterTheSessionWentBack) {
     EXPECT_EQ(thread, caller) << "no needless hand-over between threads";
 }
 
+TEST_F(ExecutorTest, TheWaitForASessionIsMeasuredByLane) {
+    auto executor = this->executor(1);
+    Blocker blocker(*executor, Lane::push);
+    blocker.started.wait();
+    auto pop = ask(*executor, Lane::pop, one);
+    auto late = ask(*executor, Lane::ack, one, clock.now() + 1s);
+    clock.advance(3s);
+    executor->wake(); // the ack's deadline is over: it never gets a session
+    EXPECT_FALSE(late.get());
+    blocker.let_go.open();
+    EXPECT_TRUE(pop.get());
+    const auto statistics = executor->statistics();
+    EXPECT_EQ(statistics.lanes[at(Lane::push)].waited.count(), 1u);
+    EXPECT_EQ(statistics.lanes[at(Lane::push)].waited.sum, 0s);
+    EXPECT_EQ(statistics.lanes[at(Lane::pop)].waited.count(), 1u);
+    EXPECT_EQ(statistics.lanes[at(Lane::pop)].waited.sum, 3s);
+    EXPECT_EQ(statistics.lanes[at(Lane::ack)].waited.count(), 0u);
+}
+
 TEST_F(ExecutorTest, LanesAreServedInOrderOfPreference) {
     auto executor = this->executor(5); // a lane may use two
     Blocker ack1(*executor, Lane::ack), push(*executor, Lane::push), pop(*executor, Lane::pop),

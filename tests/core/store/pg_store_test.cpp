@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <future>
+#include <map>
 
 namespace queen::store {
 namespace {
@@ -110,6 +111,10 @@ protected:
         return value(wait_for<HashAckOutcome>([&](auto done) {
             store->ack_by_hash(kNever, tenant, from.partition_id, "g", worker, acks, done);
         }));
+    }
+    Result<ReseedPage> reseed(ReseedQuery query) {
+        return wait_for<ReseedPage>(
+            [&](auto done) { store->reseed_page(kNever, std::move(query), std::move(done)); });
     }
     std::string configure(const std::string& queue, const std::string& options) {
         return value(wait_for<std::string>(
@@ -300,6 +305,76 @@ TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {
     EXPECT_TRUE(remove());
     EXPECT_FALSE(remove());
     EXPECT_FALSE(detail());
+}
+
+TEST_F(PgStoreTest, AWalkCoversEachPartitionOncePageByPage) {
+    std::vector<PushSegment> segments;
+    for (int i = 0; i < 25; ++i) {
+        segments.push_back(segment("walk", "p" + std::to_string(i), {"t"}, "x"));
+    }
+    const auto pushed = push(segments);
+    configure("walk", R"({"delayedProcessing": 7, "windowBuffer": 3})");
+    for (const auto window : {0min, 10min}) {
+        std::map<std::string, Uuid> seen;
+        ReseedQuery query{.tenant = kTenant, .queue = "walk", .group = "g"};
+        query.window = window;
+        query.partitions = 10;
+        int pages = 0;
+        do {
+            const ReseedPage page = value(reseed(query));
+            EXPECT_TRUE(page.exists);
+            EXPECT_EQ(page.delay_seconds, 7);
+            EXPECT_EQ(page.window_seconds, 3);
+            for (const auto& row : page.rows) {
+                EXPECT_TRUE(seen.emplace(row.partition, row.partition_id).second) << row.partition;
+            }
+            query.after = page.next;
+        } while (++pages < 9 && query.after);
+        EXPECT_EQ(pages, 3);
+        ASSERT_THAT(seen, SizeIs(25));
+        EXPECT_EQ(seen.at("p0"), pushed[0].partition_id);
+        EXPECT_EQ(seen.at("p24"), pushed[24].partition_id);
+    }
+}
+
+TEST_F(PgStoreTest, AWalkWithoutRowsStillTellsOfTheQueue) {
+    configure("bare", R"({"delayedProcessing": 1})");
+    const ReseedPage bare =
+        value(reseed({.tenant = kTenant, .queue = "bare", .group = "g", .window = 0ms}));
+    EXPECT_TRUE(bare.exists);
+    EXPECT_EQ(bare.delay_seconds, 1);
+    EXPECT_THAT(bare.rows, IsEmpty());
+    EXPECT_FALSE(bare.next);
+    for (const auto window : {0min, 10min}) {
+        const ReseedPage none = value(
+            reseed({.tenant = kOtherTenant, .queue = "bare", .group = "g", .window = window}));
+        EXPECT_FALSE(none.exists);
+        EXPECT_THAT(none.rows, IsEmpty());
+    }
+    const auto bad = reseed({.tenant = "nobody", .queue = "bare", .group = "g"});
+    EXPECT_EQ(bad.error().code, Errc::invalid_argument);
+}
+
+/// Pages without a row but with more behind them keep the walk going.
+TEST_F(PgStoreTest, AWalkPassesOverWhatIsCaughtUp) {
+    std::vector<PushSegment> segments;
+    for (int i = 0; i < 12; ++i) {
+        segments.push_back(segment("done", "p" + std::to_string(i), {"t"}, "x"));
+    }
+    push(segments);
+    PopArgs args = pop_args("done", "w");
+    args.auto_ack = true;
+    args.max_partitions = 100;
+    ASSERT_THAT(pop(args).partitions, SizeIs(12));
+    ReseedQuery query{.tenant = kTenant, .queue = "done", .group = "g"};
+    query.partitions = 5;
+    int pages = 0;
+    do {
+        const ReseedPage page = value(reseed(query));
+        EXPECT_THAT(page.rows, IsEmpty());
+        query.after = page.next;
+    } while (++pages < 9 && query.after);
+    EXPECT_EQ(pages, 3);
 }
 
 TEST_F(PgStoreTest, FaultsOfTheCallerAreNotFaultsOfTheStore) {

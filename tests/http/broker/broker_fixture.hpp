@@ -1,6 +1,7 @@
 #pragma once
 #include "support/api.hpp"
 #include "support/broker_process.hpp"
+#include "support/candidate_source.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gmock/gmock.h>
@@ -11,15 +12,17 @@
 
 namespace queen::test {
 
-/// A real broker on an embedded PostgreSQL, one for all tests of the program. Its backoff is a
-/// minute: whoever is answered sooner was woken, not lucky. Tests use queues of their own.
+/// A real broker on an embedded PostgreSQL, one for all tests of the program, which runs once for
+/// each candidate source. The backoff is a minute: whoever is answered sooner was woken, not lucky.
+/// Tests use queues of their own.
 class BrokerTest : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         if (!broker_) {
             directory_ = new TempDirectory;
             broker_ = new BrokerProcess({.config = "pop: {backoff_initial: 60s, backoff_max: 60s}\n"
-                                                   "limits: {body: 8MiB}\n",
+                                                   "limits: {body: 8MiB}\n" +
+                                                   serving(source_under_test()),
                                          .data_directory = directory_->path() + "/data"});
         }
     }

@@ -9,6 +9,7 @@
 // threads' order; QUEEN_STRESS_SCALE multiplies the messages.
 #include "support/api.hpp"
 #include "support/broker_process.hpp"
+#include "support/candidate_source.hpp"
 #include "support/temp_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -143,7 +144,8 @@ class StressTest : public testing::Test {
 protected:
     explicit StressTest(const std::string& config = {})
         : broker_(std::make_unique<BrokerProcess>(
-              BrokerOptions{.config = config, .data_directory = directory_.path() + "/data"})),
+              BrokerOptions{.config = config + serving(source_under_test()),
+                            .data_directory = directory_.path() + "/data"})),
           end_(std::chrono::steady_clock::now() + kMostTime) {
         RecordProperty("seed", std::to_string(chosen_seed()));
         Api api(broker_->port());
@@ -449,8 +451,8 @@ TEST_F(StressTest, AStopUnderLoadLosesNothingThatWasAnswered) {
     join();
 
     broker_.reset(); // first: it ends whatever server it finds in its directory
-    broker_ = std::make_unique<BrokerProcess>(
-        BrokerOptions{.config = {}, .data_directory = directory_.path() + "/data"});
+    broker_ = std::make_unique<BrokerProcess>(BrokerOptions{
+        .config = serving(source_under_test()), .data_directory = directory_.path() + "/data"});
     pushed = true;
     for (int i = 0; i < kReadersPerGroup; ++i) {
         run([&](Dice dice) { reader(dice, "a", view, stored, pushed); });

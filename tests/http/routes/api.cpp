@@ -51,7 +51,15 @@ struct Api::Broker {
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
-                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); }}) {}
+                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
+                  [](json::Writer& writer) {
+                      writer.begin_object().key("uptime").integer(5).end_object();
+                  },
+                  [] {
+                      return http::Reply{.body = "queen_page 1\n",
+                                         .content_type = "text/plain; version=0.0.4",
+                                         .headers = {}};
+                  }}) {}
 
     broker::Sources sources;
     broker::Parking parking;

@@ -154,6 +154,11 @@ void FakeStore::list_queues(Deadline, std::string, Done<std::string> done) {
     answer(std::move(done), std::string(list));
 }
 
+/// Nothing of the routes walks.
+void FakeStore::reseed_page(Deadline, ReseedQuery, Done<ReseedPage> done) {
+    answer(std::move(done), ReseedPage{});
+}
+
 void FakeStore::ping(Deadline, Done<void> done) {
     ++calls;
     if (reachable) {

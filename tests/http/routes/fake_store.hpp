@@ -77,6 +77,7 @@ public:
     void queue_detail(Deadline, std::string, std::string,
                       Done<std::optional<std::string>>) override;
     void list_queues(Deadline, std::string, Done<std::string>) override;
+    void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 
 private:

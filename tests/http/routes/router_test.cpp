@@ -49,8 +49,6 @@ constexpr Asked kLater[] = {
     {"GET", "/api/v1/status/analytics"},
     {"GET", "/api/v1/status/buffers"},
     {"GET", "/api/v1/analytics/queue-lag"},
-    {"GET", "/metrics"},
-    {"GET", "/metrics/prometheus"},
     {"GET", "/api/v1/system/maintenance"},
     {"POST", "/api/v1/system/maintenance"},
     {"GET", "/api/v1/system/maintenance/pop"},

@@ -364,6 +364,7 @@ TEST_F(HotListTest, ASelectionOfAForgottenRingSettlesWithoutEffect) {
     mark({"p1"});
     Taken taken = take();
     list->forget("t", "orders", "");
+    EXPECT_EQ(figure("queues") + figure("rings") + figure("in_flight"), 0);
     warm();
     mark({"p1"});
     Taken later = take();

@@ -232,12 +232,17 @@ TEST_F(SubRingTest, AStaleWheelCellIsDroppedWhenItSurfaces) {
 
 TEST_F(SubRingTest, StaleWheelCellsDoNotPileUp) {
     mark();
-    rules.delay = 1h;
+    mark(1, 1);
+    Taken other = take(1, 1);
+    settle(other, VerdictKind::took_leased, false, now); // first in the wheel, before all others
     const std::size_t before = ring.bytes();
     for (int i = 0; i < 100'000; ++i) {
-        settle(take(), VerdictKind::took_leased, false, now + 700ms + i * 1ns);
-        ASSERT_TRUE(released(true));
+        other = take();
+        ASSERT_EQ(other.slots.size(), 1u);
+        settle(other, VerdictKind::took_leased, false, now + 500ms + i * 1ns);
+        ASSERT_TRUE(ring.released(other.slots[0].local, true, now, order));
     }
+    EXPECT_EQ(ring.wheel(), 1u);
     EXPECT_LE(ring.bytes(), before + 8192) << "each park left a cell behind";
 }
 
@@ -502,6 +507,13 @@ TEST_F(SubRingTest, NotEvaluatedIsNeverHeldForAWindow) {
     EXPECT_TRUE(take().held) << "what matured once stays so";
 }
 
+TEST_F(SubRingTest, ABatchThatWasFullStaysSoWhenItWasNotEvaluated) {
+    rules.window = 2s;
+    mark(100);
+    settle(take(), VerdictKind::requeue);
+    EXPECT_TRUE(take().held);
+}
+
 TEST_F(SubRingTest, AVerdictOnASlotThatWasTakenBackChangesNothing) {
     const Taken taken = make_in_flight();
     reseed();
@@ -574,6 +586,14 @@ TEST_F(SubRingTest, ACoveredReleaseOfADrainedClaimClears) {
 
 TEST_F(SubRingTest, ACoveredReleaseOfAClaimThatLeftSomethingMakesReady) {
     make_leased(false);
+    EXPECT_TRUE(released(true));
+    EXPECT_EQ(state(), Is::ready);
+}
+
+TEST_F(SubRingTest, ACoveredReleaseAfterTheLeaseEndedIsOfAnotherLease) {
+    const Taken taken = make_in_flight();
+    settle(taken, VerdictKind::took_leased, true, now + 500ms);
+    now += 500ms + 1ns; // it ran out; in the park somebody else took one of its messages and acked
     EXPECT_TRUE(released(true));
     EXPECT_EQ(state(), Is::ready);
 }

@@ -1,0 +1,121 @@
+// queen-bench: measures a broker it starts itself, with one candidate source after the other, and
+// prints them side by side.
+#include "queenctl/arguments.hpp"
+#include "scenario.hpp"
+
+#include <sys/resource.h>
+
+#include <iostream>
+#include <sstream>
+
+namespace {
+
+using queen::Result;
+using queen::ctl::Arguments;
+using queen::ctl::Flag;
+
+constexpr Flag kFlags[] = {
+    {"sources", "A,B", "candidate sources to compare (hotlist,sqlscan)"},
+    {"partitions", "N,M", "sparse: sizes of the queue (1000,100000)"},
+    {"busy", "N", "sparse: partitions that get messages (10)"},
+    {"messages", "N", "sparse: messages delivered while measured (20000)"},
+    {"consumers", "N", "sparse: waiting consumers (4)"},
+    {"pops", "N", "parked: pops that wait (5000)"},
+    {"seconds", "N", "parked: length of the quiet stretch (20)"},
+    {"help", "", "this text"},
+};
+
+void usage(std::ostream& out) {
+    out << "queen-bench sparse|parked [options]\n\n"
+           "  sparse   a few busy partitions of a large queue: cost of a delivered message\n"
+           "  parked   pops that wait: memory, threads, statements, and who is woken\n\n";
+    for (const auto& flag : kFlags) {
+        out << "  --" << flag.name << (flag.value.empty() ? "" : " ") << flag.value << "\n        "
+            << flag.meaning << "\n";
+    }
+}
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts;
+    std::istringstream in(list);
+    for (std::string part; std::getline(in, part, ',');) {
+        parts.push_back(part);
+    }
+    return parts;
+}
+
+/// Thousands of connections of our own beside the broker's.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int refuse(const queen::Error& error) {
+    std::cerr << "queen-bench: " << error.message << "\n";
+    return 2;
+}
+
+int sparse(const Arguments& arguments) {
+    queen::bench::Sparse sparse;
+    const auto busy = arguments.whole("busy", sparse.busy, 1, 100'000);
+    const auto messages = arguments.whole("messages", sparse.messages, 100, 10'000'000);
+    const auto consumers = arguments.whole("consumers", sparse.consumers, 1, 64);
+    if (const auto* error = queen::ctl::first_error(busy, messages, consumers)) {
+        return refuse(*error);
+    }
+    sparse.busy = *busy;
+    sparse.messages = *messages;
+    sparse.consumers = *consumers;
+    sparse.sources = split(arguments.text("sources", "hotlist,sqlscan"));
+    sparse.partitions.clear();
+    for (const auto& size : split(arguments.text("partitions", "1000,100000"))) {
+        sparse.partitions.push_back(std::max<std::int64_t>(*busy, std::atoll(size.c_str())));
+    }
+    run(sparse, std::cout);
+    return 0;
+}
+
+int parked(const Arguments& arguments) {
+    queen::bench::Parked parked;
+    const auto pops = arguments.whole("pops", parked.pops, 1, 100'000);
+    const auto seconds = arguments.whole("seconds", parked.seconds, 1, 40);
+    if (const auto* error = queen::ctl::first_error(pops, seconds)) {
+        return refuse(*error);
+    }
+    parked.pops = *pops;
+    parked.seconds = *seconds;
+    parked.sources = split(arguments.text("sources", "hotlist,sqlscan"));
+    run(parked, std::cout);
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const auto arguments = Arguments::parse(words, kFlags);
+    if (!arguments) {
+        return refuse(arguments.error());
+    }
+    if (arguments->has("help") || arguments->words().size() != 1) {
+        usage(arguments->has("help") ? std::cout : std::cerr);
+        return arguments->has("help") ? 0 : 2;
+    }
+    raise_descriptor_limit();
+    try {
+        if (arguments->words().front() == "sparse") {
+            return sparse(*arguments);
+        }
+        if (arguments->words().front() == "parked") {
+            return parked(*arguments);
+        }
+    } catch (const std::exception& e) {
+        std::cerr << "queen-bench: " << e.what() << "\n";
+        return 1;
+    }
+    usage(std::cerr);
+    return 2;
+}

@@ -1,0 +1,189 @@
+#include "app/collect.hpp"
+
+#include <array>
+#include <string>
+
+namespace queen::app {
+namespace {
+
+using metrics::Page;
+namespace m = metrics;
+
+double number(std::uint64_t count) {
+    return static_cast<double>(count);
+}
+
+template <class Duration>
+double seconds(Duration time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+template <class Duration>
+double milliseconds(Duration time) {
+    return std::chrono::duration<double, std::milli>(time).count();
+}
+
+/// As the contract of the page names the executor's lanes, by Lane.
+constexpr std::array<std::string_view, store::kLanes> kLanes{"ack", "push", "pop", "maint"};
+
+} // namespace
+
+void collect_process(Page& page, Nanoseconds uptime, const m::ProcessFigures& process) {
+    page.add(m::kUptime, seconds(uptime));
+    page.add(m::kResidentMemory, number(process.resident_bytes));
+    page.add(m::kCpu, {"user"}, seconds(process.cpu_user));
+    page.add(m::kCpu, {"system"}, seconds(process.cpu_system));
+}
+
+void collect_activity(Page& page, m::Activity& activity) {
+    const auto& push = activity.push;
+    page.add(m::kPushRequests, number(push.requests.value()));
+    page.add(m::kPushMessages, number(push.messages.value()));
+    page.add(m::kPushDuplicates, number(push.duplicates.value()));
+    page.add(m::kPushFailed, number(push.failed.value()));
+    const auto& pop = activity.pop;
+    page.add(m::kPopRequests, number(pop.requests.value()));
+    page.add(m::kPopMessages, number(pop.messages.value()));
+    page.add(m::kPopEmpty, number(pop.empty.value()));
+    page.add(m::kPopFailed, number(pop.failed.value()));
+    page.add(m::kPopLag, {}, pop.lag.snapshot());
+    page.add(m::kFirstContacts, number(pop.first_contacts.value()));
+    page.add(m::kProbes, {"yes"}, number(pop.probes_pending.value()));
+    page.add(m::kProbes, {"no"}, number(pop.probes_none.value()));
+    page.add(m::kProbes, {"unknown"}, number(pop.probes_failed.value()));
+    page.add(m::kGivenBack, number(pop.given_back.value()));
+    const auto& ack = activity.ack;
+    page.add(m::kAckRequests, number(ack.requests.value()));
+    page.add(m::kAckMessages, number(ack.messages.value()));
+    page.add(m::kAckRefused, number(ack.refused.value()));
+
+    const auto minute = activity.queues.last_minute();
+    page.add(m::kQueuesTracked, number(activity.queues.size()));
+    if (minute.age) {
+        page.add(m::kQueueMetricsAge, seconds(*minute.age));
+    }
+    for (const auto& [queue, figures] : minute.lines) {
+        page.add(m::kQueuePushRequests, {queue}, number(figures.push_requests));
+        page.add(m::kQueuePushMessages, {queue}, number(figures.push_messages));
+        page.add(m::kQueuePopMessages, {queue}, number(figures.pop_messages));
+        page.add(m::kQueuePopEmpty, {queue}, number(figures.pop_empty));
+        for (std::size_t i = 0; i < m::kAckResults; ++i) {
+            page.add(m::kQueueAcks, {queue, to_string(static_cast<m::AckResult>(i))},
+                     number(figures.acks[i]));
+        }
+        if (figures.pop_messages > 0) { // else there is no lag to speak of
+            page.add(m::kQueuePopLag, {queue, "avg"},
+                     milliseconds(figures.lag_sum) / number(figures.pop_messages));
+            page.add(m::kQueuePopLag, {queue, "max"}, milliseconds(figures.lag_max));
+        }
+    }
+}
+
+void collect_rates(Page& page, const m::RateWatch& watch) {
+    page.add(m::kLoopLagAverage, milliseconds(watch.rates().loop_lag));
+    for (const auto& [queue, parked] : watch.parked_at_minute()) {
+        page.add(m::kQueueParked, {queue}, number(parked));
+    }
+}
+
+void collect_parking(Page& page, const broker::Parking& parking) {
+    page.add(m::kParked, number(parking.parked()));
+    for (const auto& [queue, parked] : m::bounded(parking.parked_by_queue())) {
+        page.add(m::kParkedByQueue, {queue}, number(parked));
+    }
+    const auto statistics = parking.statistics();
+    page.add(m::kWakes, {"event"}, number(statistics.woken));
+    page.add(m::kWakes, {"passed_on"}, number(statistics.passed_on));
+    page.add(m::kWakes, {"floor"}, number(statistics.floor_looks));
+    page.add(m::kParkRefused, number(statistics.park_refused));
+}
+
+void collect_source(Page& page, std::string_view name, broker::CountedSource& source) {
+    const auto& counters = source.counters();
+    for (std::size_t i = 0; i < broker::kReadyStates; ++i) {
+        page.add(m::kPeeks, {name, broker::to_string(static_cast<plugin::ReadyState>(i))},
+                 number(counters.peeks[i].value()));
+    }
+    for (std::size_t i = 0; i < broker::kPicks; ++i) {
+        page.add(m::kTakes, {name, broker::to_string(static_cast<plugin::Pick>(i))},
+                 number(counters.takes[i].value()));
+    }
+    for (std::size_t i = 0; i < broker::kVerdicts; ++i) {
+        page.add(m::kClaims,
+                 {name, broker::to_string(static_cast<broker::SourceCounters::Claim>(i))},
+                 number(counters.claims[i].value()));
+    }
+    page.add(m::kNames, {name}, number(counters.names.value()));
+    page.add(m::kMarks, {name}, number(counters.marks.value()));
+    m::SourceFigures figures(page, name);
+    source.stats(figures);
+    page.add(m::kFiguresDropped, {name}, number(figures.dropped()));
+}
+
+void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& plugins) {
+    for (const auto& plugin : plugins) {
+        if (!plugin.loaded) {
+            continue;
+        }
+        page.add(m::kPaused, {plugin.name}, plugin.paused ? 1 : 0);
+        for (std::size_t i = 0; i < pluginhost::kFaultKinds; ++i) {
+            page.add(m::kFaults,
+                     {plugin.name, pluginhost::to_string(static_cast<pluginhost::Fault>(i))},
+                     number(plugin.faults.by_kind[i]));
+        }
+    }
+}
+
+void collect_executor(Page& page, const store::Executor::Statistics& executor) {
+    page.add(m::kPoolSize, number(executor.sessions));
+    page.add(m::kPoolIdle, number(executor.sessions - executor.in_use));
+    page.add(m::kPoolActive, number(executor.in_use));
+    page.add(m::kOutage, executor.outage ? 1 : 0);
+    page.add(m::kConnects, {"first"}, number(executor.connects));
+    page.add(m::kConnects, {"again"}, number(executor.resets));
+    page.add(m::kTimeouts, number(executor.timeouts));
+    page.add(m::kTasks, number(executor.tasks_waiting));
+    for (std::size_t i = 0; i < store::kLanes; ++i) {
+        const auto& lane = executor.lanes[i];
+        page.add(m::kInflight, {kLanes[i]}, number(lane.running));
+        page.add(m::kWaiting, {kLanes[i]}, number(lane.waiting));
+        page.add(m::kWait, {kLanes[i]}, lane.waited);
+        page.add(m::kUnrun, {kLanes[i], "no_session"}, number(lane.expired));
+        page.add(m::kUnrun, {kLanes[i], "no_database"}, number(lane.refused));
+    }
+}
+
+void collect_statements(Page& page, const store::StatementCounters& statements) {
+    namespace sql = store::statements;
+    for (const auto& [name, duration] : statements.statements()) {
+        page.add(m::kStatements, {name}, number(duration.count()));
+        page.add(m::kStatementSeconds, {name}, seconds(duration.sum));
+        page.add(m::kStatementDuration, {name}, duration);
+    }
+    for (const auto& [sqlstate_class, count] : statements.errors()) {
+        page.add(m::kStoreErrors, {sqlstate_class}, number(count));
+    }
+    page.add(m::kPopTargeted,
+             number(statements.sent(sql::kPopList) + statements.sent(sql::kPopSpecific)));
+    page.add(m::kPopWildcard,
+             number(statements.sent(sql::kPopWildcard) + statements.sent(sql::kPopDiscover)));
+}
+
+void collect_front(Page& page, const http::FrontStatistics& front) {
+    page.add(m::kConnections, {"reading"}, number(front.reading));
+    page.add(m::kConnections, {"in_flight"}, number(front.in_flight));
+    page.add(m::kConnections, {"answering"}, number(front.answering));
+    page.add(m::kConnections, {"lingering"}, number(front.lingering));
+    page.add(m::kConnectionEvents, {"accepted"}, number(front.accepted));
+    page.add(m::kConnectionEvents, {"refused"}, number(front.refused));
+    page.add(m::kConnectionEvents, {"timed_out"}, number(front.timed_out));
+    page.add(m::kHttpRequests, number(front.requests));
+    page.add(m::kHttpRefused, number(front.bad_requests));
+    for (const auto& [status, count] : front.responses) {
+        page.add(m::kHttpResponses, {std::to_string(status)}, number(count));
+    }
+    page.add(m::kBodies, number(front.body_bytes));
+    page.add(m::kLoopLag, {}, front.lag);
+}
+
+} // namespace queen::app

@@ -1,0 +1,34 @@
+// app/collect.hpp - from the counters of each component to the page. One function a component, so
+// that a new one costs its families (metrics/families.hpp), a function here and a row in
+// docs/metrics.md.
+#pragma once
+#include "broker/counted_source.hpp"
+#include "broker/parking.hpp"
+#include "http/front.hpp"
+#include "metrics/activity.hpp"
+#include "metrics/page.hpp"
+#include "metrics/process.hpp"
+#include "metrics/rates.hpp"
+#include "pluginhost/plugin_host.hpp"
+#include "store/executor.hpp"
+#include "store/statement_counters.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace queen::app {
+
+void collect_process(metrics::Page& page, Nanoseconds uptime,
+                     const metrics::ProcessFigures& process);
+void collect_activity(metrics::Page& page, metrics::Activity& activity);
+/// @param rates and the parked pops of the end of the last minute
+void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
+void collect_parking(metrics::Page& page, const broker::Parking& parking);
+/// Asks the source for its own figures: a call into a plugin, measured as all are.
+void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
+void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
+void collect_executor(metrics::Page& page, const store::Executor::Statistics& executor);
+void collect_statements(metrics::Page& page, const store::StatementCounters& statements);
+void collect_front(metrics::Page& page, const http::FrontStatistics& front);
+
+} // namespace queen::app

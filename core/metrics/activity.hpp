@@ -1,0 +1,52 @@
+#pragma once
+#include "base/counter.hpp"
+#include "base/histogram.hpp"
+#include "metrics/queue_table.hpp"
+
+#include <memory>
+
+namespace queen::metrics {
+
+struct PushCounters {
+    Counter requests;   ///< with one item at least
+    Counter messages;   ///< stored
+    Counter duplicates; ///< known already, not stored again
+    Counter failed;     ///< items answered with an error
+};
+
+struct PopCounters {
+    Counter requests;
+    Counter taken;          ///< answered with messages
+    Counter messages;       ///< delivered
+    Counter empty;          ///< answered with nothing
+    Counter failed;         ///< answered with an error
+    Counter first_contacts; ///< looks before the group was known as seeded
+    Counter probes_pending, probes_none, probes_failed; ///< by what the store answered
+    Counter given_back; ///< batches whose answer was not delivered and that went back to the store
+    LatencyHistogram lag; ///< of each message, from stored to delivered, by the wall clocks
+};
+
+struct AckCounters {
+    Counter requests;
+    Counter messages; ///< settled
+    Counter refused;  ///< not settled
+};
+
+/// What pushes, pops and acks did, for the process since its start and for each queue in the last
+/// full minute. The one struct that the pop path counts into.
+struct Activity {
+    explicit Activity(const Clock& clock, std::size_t queues = kMostQueues)
+        : queues(clock, queues) {}
+
+    PushCounters push;
+    PopCounters pop;
+    AckCounters ack;
+    QueueTable queues;
+
+    /// `given`, or one that nobody reads: those who count need not ask whether anybody does.
+    static std::shared_ptr<Activity> or_own(std::shared_ptr<Activity> given, const Clock& clock) {
+        return given ? std::move(given) : std::make_shared<Activity>(clock, 0);
+    }
+};
+
+} // namespace queen::metrics

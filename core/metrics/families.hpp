@@ -1,0 +1,167 @@
+// metrics/families.hpp - every family that /metrics/prometheus serves, in the order of the page. A
+// test holds docs/metrics.md against this list. What candidate sources name themselves is not in
+// it (page.hpp).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace queen::metrics {
+
+enum class Kind : std::uint8_t { counter, gauge, histogram };
+
+struct Family {
+    std::string_view name;
+    Kind kind = Kind::gauge;
+    std::string_view labels; ///< their names, blanks between
+    std::string_view help;   ///< one line, ASCII without backslash
+};
+
+// clang-format off
+inline constexpr Family kUptime{"queen_uptime_seconds", Kind::gauge, "",
+    "Seconds since this broker started."};
+inline constexpr Family kResidentMemory{"queen_process_resident_memory_bytes", Kind::gauge, "",
+    "Resident memory of the broker's process, without an embedded database."};
+inline constexpr Family kCpu{"queen_process_cpu_seconds_total", Kind::counter, "mode",
+    "CPU time of the broker's process, without an embedded database."};
+
+// What clients asked for and got, since the start.
+inline constexpr Family kPushRequests{"queen_process_push_requests_total", Kind::counter, "",
+    "Push requests with at least one item."};
+inline constexpr Family kPushMessages{"queen_process_push_messages_total", Kind::counter, "",
+    "Messages stored by pushes."};
+inline constexpr Family kPushDuplicates{"queen_process_push_duplicates_total", Kind::counter, "",
+    "Pushed items that were known already and not stored again."};
+inline constexpr Family kPushFailed{"queen_process_push_failed_total", Kind::counter, "",
+    "Pushed items that were answered with an error."};
+inline constexpr Family kPopRequests{"queen_process_pop_requests_total", Kind::counter, "",
+    "Pops that reached the broker."};
+inline constexpr Family kPopMessages{"queen_process_pop_messages_total", Kind::counter, "",
+    "Messages delivered by pops."};
+inline constexpr Family kPopEmpty{"queen_process_pop_empty_total", Kind::counter, "",
+    "Pops answered with nothing."};
+inline constexpr Family kPopFailed{"queen_process_pop_failed_total", Kind::counter, "",
+    "Pops answered with an error."};
+inline constexpr Family kPopLag{"queen_process_pop_lag_seconds", Kind::histogram, "",
+    "From storing a message to delivering it, per message, redeliveries included."};
+inline constexpr Family kAckRequests{"queen_process_ack_requests_total", Kind::counter, "",
+    "Ack requests with at least one item."};
+inline constexpr Family kAckMessages{"queen_process_ack_messages_total", Kind::counter, "",
+    "Messages settled by acks, whatever their status."};
+inline constexpr Family kAckRefused{"queen_process_ack_refused_total", Kind::counter, "",
+    "Items of acks that were not settled."};
+
+// The last full minute, by queue.
+inline constexpr Family kQueuePushRequests{"queen_queue_push_requests_per_minute", Kind::gauge, "queue",
+    "Push requests to the queue in the last full minute."};
+inline constexpr Family kQueuePushMessages{"queen_queue_push_messages_per_minute", Kind::gauge, "queue",
+    "Messages stored in the last full minute."};
+inline constexpr Family kQueuePopMessages{"queen_queue_pop_messages_per_minute", Kind::gauge, "queue",
+    "Messages delivered in the last full minute."};
+inline constexpr Family kQueuePopEmpty{"queen_queue_pop_empty_per_minute", Kind::gauge, "queue",
+    "Pops of the queue answered with nothing in the last full minute."};
+inline constexpr Family kQueueAcks{"queen_queue_ack_per_minute", Kind::gauge, "queue result",
+    "Messages in acks of the last full minute, by how they were settled."};
+inline constexpr Family kQueuePopLag{"queen_queue_pop_lag_milliseconds", Kind::gauge, "queue stat",
+    "From storing to delivering, over the messages delivered in the last full minute."};
+inline constexpr Family kQueueParked{"queen_queue_parked_consumers", Kind::gauge, "queue",
+    "Pops parked on the queue at the end of the last full minute."};
+inline constexpr Family kQueueMetricsAge{"queen_queue_metrics_age_seconds", Kind::gauge, "",
+    "Seconds since the last full minute ended."};
+inline constexpr Family kQueuesTracked{"queen_queue_metrics_tracked", Kind::gauge, "",
+    "Queues with a line of their own in the minute figures; the rest is summed up as __other__."};
+
+// Waiting pops.
+inline constexpr Family kParkedByQueue{"queen_parked_long_polls", Kind::gauge, "queue",
+    "Pops parked on the queue now; discovery pops belong to none."};
+inline constexpr Family kParked{"queen_parked_pops", Kind::gauge, "",
+    "All pops that are parked now."};
+inline constexpr Family kWakes{"queen_wakes_total", Kind::counter, "cause",
+    "Parked pops that were resumed, by what resumed them."};
+inline constexpr Family kParkRefused{"queen_park_refused_total", Kind::counter, "",
+    "Pops that did not park because something happened while they looked."};
+
+// The pop path.
+inline constexpr Family kPopTargeted{"queen_pop_targeted_total", Kind::counter, "",
+    "Claims that named their partitions."};
+inline constexpr Family kPopWildcard{"queen_pop_wildcard_total", Kind::counter, "",
+    "Claims for which the database looked for partitions."};
+inline constexpr Family kProbes{"queen_pop_probes_total", Kind::counter, "pending",
+    "Questions to the database whether a scope has anything pending, by the answer."};
+inline constexpr Family kFirstContacts{"queen_pop_first_contacts_total", Kind::counter, "",
+    "Looks by a group that this broker did not know to be registered."};
+inline constexpr Family kGivenBack{"queen_pop_given_back_total", Kind::counter, "",
+    "Leased partitions given back because their answer was not delivered."};
+
+// Candidate sources.
+inline constexpr Family kPeeks{"queen_candidates_peeks_total", Kind::counter, "source state",
+    "Looks at a candidate source, by what it said."};
+inline constexpr Family kTakes{"queen_candidates_takes_total", Kind::counter, "source pick",
+    "Questions to a candidate source for partitions, by what it gave."};
+inline constexpr Family kNames{"queen_candidates_names_total", Kind::counter, "source",
+    "Partitions that a candidate source offered."};
+inline constexpr Family kClaims{"queen_candidates_claims_total", Kind::counter, "source verdict",
+    "Verdicts given back to a candidate source."};
+inline constexpr Family kMarks{"queen_candidates_marks_total", Kind::counter, "source",
+    "Marks given to a candidate source: partitions that got messages."};
+inline constexpr Family kFiguresDropped{"queen_candidates_figures_dropped", Kind::gauge, "source",
+    "Figures of a candidate source that do not fit this page and were left out."};
+inline constexpr Family kFaults{"queen_plugin_faults_total", Kind::counter, "plugin kind",
+    "What a plugin did wrong."};
+inline constexpr Family kPaused{"queen_plugin_paused", Kind::gauge, "plugin",
+    "1 while a plugin is left alone because it was slow."};
+
+// Database.
+inline constexpr Family kPoolSize{"queen_db_pool_size", Kind::gauge, "",
+    "Database sessions."};
+inline constexpr Family kPoolIdle{"queen_db_pool_idle", Kind::gauge, "",
+    "Database sessions that run nothing."};
+inline constexpr Family kPoolActive{"queen_db_pool_active", Kind::gauge, "",
+    "Database sessions that run a statement."};
+inline constexpr Family kOutage{"queen_db_outage", Kind::gauge, "",
+    "1 since a connect to the database failed and until one succeeds."};
+inline constexpr Family kConnects{"queen_db_connects_total", Kind::counter, "kind",
+    "Links to the database that were opened, for the first time and anew."};
+inline constexpr Family kTimeouts{"queen_db_timeouts_total", Kind::counter, "",
+    "Statements cancelled because they ran over their time."};
+inline constexpr Family kInflight{"queen_admission_inflight", Kind::gauge, "lane",
+    "Statements that run now."};
+inline constexpr Family kWaiting{"queen_admission_waiting", Kind::gauge, "lane",
+    "Statements that wait for a session now."};
+inline constexpr Family kWait{"queen_admission_wait_seconds", Kind::histogram, "lane",
+    "How long statements waited for a session, those that never got one left out."};
+inline constexpr Family kUnrun{"queen_admission_unrun_total", Kind::counter, "lane reason",
+    "Statements that never ran: no session in time, or the database away."};
+inline constexpr Family kTasks{"queen_worker_tasks_waiting", Kind::gauge, "",
+    "Tasks that wait for a worker now."};
+inline constexpr Family kStatements{"queen_store_statements_total", Kind::counter, "statement",
+    "Statements sent."};
+inline constexpr Family kStatementSeconds{"queen_store_statement_seconds_total", Kind::counter, "statement",
+    "Time spent in statements, from sending to the whole answer."};
+inline constexpr Family kStatementDuration{"queen_store_statement_duration_seconds", Kind::histogram, "statement",
+    "How long statements took, from sending to the whole answer."};
+inline constexpr Family kStoreErrors{"queen_store_errors_total", Kind::counter, "class",
+    "Statements that failed, by the first two characters of the SQLSTATE; none: no answer came."};
+
+// Network.
+inline constexpr Family kConnections{"queen_connections", Kind::gauge, "state",
+    "Connections, by what they are doing."};
+inline constexpr Family kConnectionEvents{"queen_connections_total", Kind::counter, "event",
+    "Connections that were accepted, refused at the limit, or ended by a limit of time."};
+inline constexpr Family kHttpRequests{"queen_http_requests_total", Kind::counter, "",
+    "Whole requests handed to the routes."};
+inline constexpr Family kHttpRefused{"queen_http_bad_requests_total", Kind::counter, "",
+    "Requests turned away before a route saw them."};
+inline constexpr Family kHttpResponses{"queen_http_responses_total", Kind::counter, "code",
+    "Answers, by status."};
+inline constexpr Family kBodies{"queen_http_bodies_in_flight_bytes", Kind::gauge, "",
+    "Request bodies that are being received or worked on."};
+inline constexpr Family kLoopLagAverage{"queen_event_loop_lag_avg_milliseconds", Kind::gauge, "",
+    "How long answers waited for the network thread, mean of the last 10 seconds."};
+inline constexpr Family kLoopLag{"queen_event_loop_lag_seconds", Kind::histogram, "",
+    "How long answers waited for the network thread, the first of each batch."};
+// clang-format on
+
+std::span<const Family* const> all_families();
+
+} // namespace queen::metrics

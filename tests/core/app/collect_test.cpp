@@ -1,0 +1,282 @@
+// From filled components to the page: every family has a producer, with the right value.
+#include "app/collect.hpp"
+#include "core/store/fake_session.hpp"
+#include "support/exposition.hpp"
+#include "support/manual_ticker.hpp"
+#include "support/manual_workers.hpp"
+#include "support/recording_source.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace queen::app {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Exposition;
+using testing::IsEmpty;
+
+struct ChattySource final : plugin::CandidateSource {
+    plugin::Readiness peek(const plugin::Scope&) override { return {}; }
+    plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
+    void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
+                std::span<const plugin::Verdict>) override {}
+    void stats(plugin::Stats& out) override {
+        out.add("rings", 12);
+        out.add("trims_total", 3);
+        out.add("No Name", 1);
+        out.add("peeks_total", 99); // the broker's own
+    }
+};
+
+struct Deaf final : broker::Waiter {
+    void resume() override {}
+};
+
+/// Every component with something in each of its figures.
+class Collect : public testing::Test {
+protected:
+    Exposition everything() {
+        metrics::Page page;
+        collect_process(page, 90s,
+                        {.resident_bytes = 4096, .cpu_user = 1500ms, .cpu_system = 250ms});
+        fill(activity_);
+        clock_.advance(75s);
+        collect_activity(page, activity_);
+        watch_->start();
+        sample_.loop_lags = 2;
+        sample_.loop_lag = 3ms;
+        for (int i = 0; i < 6; ++i) {
+            ticker_.advance(10s);
+            workers_.run_all();
+        }
+        sample_ = {};
+        collect_rates(page, *watch_);
+
+        const auto place =
+            parking_.enter({.gate = "t\x1fq", .group = {}, .partition = {}, .labels = {}});
+        parking_.ticket(*place);
+        EXPECT_TRUE(parking_.park(*place, std::make_shared<Deaf>(), SteadyTime::max()));
+        collect_parking(page, parking_);
+
+        broker::CountedSource source(std::make_shared<ChattySource>());
+        static_cast<void>(source.peek({}));
+        collect_source(page, "mine", source);
+        pluginhost::PluginStatus loaded;
+        loaded.name = "mine";
+        loaded.loaded = true;
+        loaded.paused = true;
+        loaded.faults.by_kind[static_cast<std::size_t>(pluginhost::Fault::slow_call)] = 4;
+        pluginhost::PluginStatus refused;
+        refused.name = "refused";
+        collect_plugins(page, {loaded, refused});
+
+        store::Executor::Statistics executor;
+        executor.sessions = 16;
+        executor.in_use = 5;
+        executor.connects = 7;
+        executor.resets = 2;
+        executor.timeouts = 1;
+        executor.outage = true;
+        executor.tasks_waiting = 8;
+        executor.lanes[static_cast<std::size_t>(Lane::admin)].running = 1;
+        executor.lanes[static_cast<std::size_t>(Lane::pop)].waiting = 9;
+        executor.lanes[static_cast<std::size_t>(Lane::push)].expired = 3;
+        executor.lanes[static_cast<std::size_t>(Lane::ack)].refused = 6;
+        collect_executor(page, executor);
+
+        store::test::FakeDatabase database;
+        store::test::FakeSession session(database);
+        store::StatementCounters statements(clock_);
+        for (const auto* statement :
+             {&store::statements::kPopList, &store::statements::kPopSpecific,
+              &store::statements::kPopDiscover}) {
+            EXPECT_TRUE(statements.run(session, *statement, {}));
+        }
+        struct Refusing final : store::Session {
+            Result<void> connect() override { return {}; }
+            bool open() const noexcept override { return true; }
+            bool check() override { return true; }
+            Result<store::Rows> run(const store::Statement&, const store::Parameters&) override {
+                return tl::unexpected(Error{Errc::transient, "refused", "40P01"});
+            }
+            void quarantine() noexcept override {}
+            void interrupt() noexcept override {}
+        } refusing;
+        EXPECT_FALSE(statements.run(refusing, store::statements::kPing, {}));
+        collect_statements(page, statements);
+
+        http::FrontStatistics front{.accepted = 11,
+                                    .refused = 2,
+                                    .requests = 30,
+                                    .bad_requests = 4,
+                                    .timed_out = 1,
+                                    .reading = 5,
+                                    .in_flight = 6,
+                                    .answering = 7,
+                                    .lingering = 8,
+                                    .body_bytes = 1024,
+                                    .responses = {{200, 20}, {503, 1}},
+                                    .lag = {}};
+        collect_front(page, front);
+        return test::parse_exposition(page.text());
+    }
+
+    static void fill(metrics::Activity& activity) {
+        activity.push.requests.add(1);
+        activity.push.messages.add(2);
+        activity.push.duplicates.add(3);
+        activity.push.failed.add(4);
+        activity.pop.requests.add(5);
+        activity.pop.messages.add(6);
+        activity.pop.empty.add(7);
+        activity.pop.failed.add(8);
+        activity.pop.lag.observe(20ms, 6);
+        activity.pop.first_contacts.add(9);
+        activity.pop.probes_pending.add(10);
+        activity.pop.probes_none.add(11);
+        activity.pop.probes_failed.add(12);
+        activity.pop.given_back.add(13);
+        activity.ack.requests.add(14);
+        activity.ack.messages.add(15);
+        activity.ack.refused.add(16);
+        activity.queues.add("q", {.push_requests = 1,
+                                  .push_messages = 2,
+                                  .pop_messages = 4,
+                                  .pop_empty = 3,
+                                  .acks = {5, 6, 7, 8, 9},
+                                  .lag_sum = 10s,
+                                  .lag_max = 4s});
+    }
+
+    test::ManualClock clock_;
+    test::ManualTicker ticker_{clock_};
+    test::ManualWorkers workers_;
+    metrics::Sample sample_{.parked_by_queue = {{"q", 2}}};
+    metrics::Activity activity_{clock_};
+    broker::Parking parking_{ticker_, clock_, {}};
+    std::shared_ptr<metrics::RateWatch> watch_ = metrics::RateWatch::make(
+        ticker_, workers_, clock_, [this] { return sample_; }, [](const std::string&) {});
+};
+
+// MET-5
+TEST_F(Collect, EveryFamilyHasAProducer) {
+    const auto page = everything();
+    EXPECT_THAT(page.problems, IsEmpty());
+    for (const auto* family : metrics::all_families()) {
+        EXPECT_THAT(page.families.at(std::string(family->name)).samples, testing::Not(IsEmpty()))
+            << family->name;
+    }
+}
+
+TEST_F(Collect, EveryFigureStandsUnderItsName) {
+    const auto page = everything();
+    const std::pair<const char*, const char*> expected[] = {
+        {"queen_uptime_seconds", "90"},
+        {"queen_process_resident_memory_bytes", "4096"},
+        {"queen_process_cpu_seconds_total{mode=\"user\"}", "1.5"},
+        {"queen_process_cpu_seconds_total{mode=\"system\"}", "0.25"},
+        {"queen_process_push_requests_total", "1"},
+        {"queen_process_push_messages_total", "2"},
+        {"queen_process_push_duplicates_total", "3"},
+        {"queen_process_push_failed_total", "4"},
+        {"queen_process_pop_requests_total", "5"},
+        {"queen_process_pop_messages_total", "6"},
+        {"queen_process_pop_empty_total", "7"},
+        {"queen_process_pop_failed_total", "8"},
+        {"queen_process_pop_lag_seconds_count", "6"},
+        {"queen_process_pop_lag_seconds_sum", "0.12"},
+        {"queen_pop_first_contacts_total", "9"},
+        {"queen_pop_probes_total{pending=\"yes\"}", "10"},
+        {"queen_pop_probes_total{pending=\"no\"}", "11"},
+        {"queen_pop_probes_total{pending=\"unknown\"}", "12"},
+        {"queen_pop_given_back_total", "13"},
+        {"queen_process_ack_requests_total", "14"},
+        {"queen_process_ack_messages_total", "15"},
+        {"queen_process_ack_refused_total", "16"},
+        {"queen_queue_metrics_tracked", "1"},
+        {"queen_queue_metrics_age_seconds", "15"},
+        {"queen_queue_push_requests_per_minute{queue=\"q\"}", "1"},
+        {"queen_queue_push_messages_per_minute{queue=\"q\"}", "2"},
+        {"queen_queue_pop_messages_per_minute{queue=\"q\"}", "4"},
+        {"queen_queue_pop_empty_per_minute{queue=\"q\"}", "3"},
+        {"queen_queue_ack_per_minute{queue=\"q\",result=\"completed\"}", "5"},
+        {"queen_queue_ack_per_minute{queue=\"q\",result=\"failed\"}", "6"},
+        {"queen_queue_ack_per_minute{queue=\"q\",result=\"retry\"}", "7"},
+        {"queen_queue_ack_per_minute{queue=\"q\",result=\"dlq\"}", "8"},
+        {"queen_queue_ack_per_minute{queue=\"q\",result=\"refused\"}", "9"},
+        {"queen_queue_pop_lag_milliseconds{queue=\"q\",stat=\"avg\"}", "2500"},
+        {"queen_queue_pop_lag_milliseconds{queue=\"q\",stat=\"max\"}", "4000"},
+        {"queen_queue_parked_consumers{queue=\"q\"}", "2"},
+        {"queen_parked_long_polls{queue=\"q\"}", "1"},
+        {"queen_parked_pops", "1"},
+        {"queen_wakes_total{cause=\"floor\"}", "0"},
+        {"queen_candidates_peeks_total{source=\"mine\",state=\"nothing\"}", "1"},
+        {"queen_candidates_rings{source=\"mine\"}", "12"},
+        {"queen_candidates_trims_total{source=\"mine\"}", "3"},
+        {"queen_candidates_figures_dropped{source=\"mine\"}", "2"},
+        {"queen_plugin_paused{plugin=\"mine\"}", "1"},
+        {"queen_plugin_paused{plugin=\"refused\"}", "<missing>"},
+        {"queen_plugin_faults_total{plugin=\"mine\",kind=\"slow_call\"}", "4"},
+        {"queen_db_pool_size", "16"},
+        {"queen_db_pool_idle", "11"},
+        {"queen_db_pool_active", "5"},
+        {"queen_db_outage", "1"},
+        {"queen_db_connects_total{kind=\"first\"}", "7"},
+        {"queen_db_connects_total{kind=\"again\"}", "2"},
+        {"queen_db_timeouts_total", "1"},
+        {"queen_worker_tasks_waiting", "8"},
+        {"queen_admission_inflight{lane=\"maint\"}", "1"},
+        {"queen_admission_waiting{lane=\"pop\"}", "9"},
+        {"queen_admission_unrun_total{lane=\"push\",reason=\"no_session\"}", "3"},
+        {"queen_admission_unrun_total{lane=\"ack\",reason=\"no_database\"}", "6"},
+        {"queen_store_statements_total{statement=\"pop_list\"}", "1"},
+        {"queen_store_errors_total{class=\"40\"}", "1"},
+        {"queen_pop_targeted_total", "2"},
+        {"queen_pop_wildcard_total", "1"},
+        {"queen_connections{state=\"reading\"}", "5"},
+        {"queen_connections{state=\"in_flight\"}", "6"},
+        {"queen_connections{state=\"answering\"}", "7"},
+        {"queen_connections{state=\"lingering\"}", "8"},
+        {"queen_connections_total{event=\"accepted\"}", "11"},
+        {"queen_connections_total{event=\"refused\"}", "2"},
+        {"queen_connections_total{event=\"timed_out\"}", "1"},
+        {"queen_http_requests_total", "30"},
+        {"queen_http_bad_requests_total", "4"},
+        {"queen_http_responses_total{code=\"200\"}", "20"},
+        {"queen_http_responses_total{code=\"503\"}", "1"},
+        {"queen_http_bodies_in_flight_bytes", "1024"},
+    };
+    for (const auto& [series, value] : expected) {
+        EXPECT_EQ(page.value(series), value) << series;
+    }
+}
+
+TEST_F(Collect, TheLoopsLagIsAMeanInMilliseconds) {
+    watch_->start();
+    sample_.loop_lags = 2;
+    sample_.loop_lag = 3ms;
+    ticker_.advance(10s);
+    workers_.run_all();
+    metrics::Page page;
+    collect_rates(page, *watch_);
+    EXPECT_EQ(test::parse_exposition(page.text()).value("queen_event_loop_lag_avg_milliseconds"),
+              "1.5");
+}
+
+TEST_F(Collect, NothingYetIsAGoodPageToo) {
+    metrics::Page page;
+    collect_activity(page, activity_);
+    collect_rates(page, *watch_);
+    collect_parking(page, parking_);
+    collect_executor(page, {});
+    collect_statements(page, store::StatementCounters(clock_));
+    collect_front(page, {});
+    const auto read = test::parse_exposition(page.text());
+    EXPECT_THAT(read.problems, IsEmpty());
+    EXPECT_EQ(read.value("queen_queue_metrics_age_seconds"), "<missing>") << "no minute is over";
+    EXPECT_EQ(read.value("queen_process_push_messages_total"), "0");
+}
+
+} // namespace
+} // namespace queen::app
