@@ -77,6 +77,9 @@ broken_schedule(promotes_no_nack_of_what_is_idle sub_ring.cpp
   "        if (false) {
             one.first_mark"
   HotListSchedule.F3_ANackIsRedeliveredAlthoughAnOlderReleaseCameLate)
+broken_schedule(takes_another_lease_for_its_own sub_ring.cpp
+  "one.drained && count(now) <= one.lease_end" "one.drained"
+  HotListSchedule.F2_ACoveredReleaseOfALaterLeaseHidesNoBacklog)
 broken_schedule(wakes_nobody_by_a_release hotlist.cpp
   "        impl_->wake(*ring, 1);" ""
   HotListSchedule.F3_APureNackIsRedeliveredAtOnceAndWakes)
@@ -137,7 +140,7 @@ broken_schedule(credits_a_new_ring_with_an_old_walk floor.cpp
   "!walk_ || walk_->ticket != ticket" "!walk_"
   ColdHotListSchedule.Hl12_AWalkOfARingThatWasReplacedDoesNotCountForTheNewOne)
 broken_schedule(is_warm_after_a_failed_walk floor.cpp
-  "pinned_full_ = pinned_full_ || full;" "warm_.store(true);"
+  "// A full walk stays due: its clock did not move." "warm_.store(true);"
   ColdHotListSchedule.AFailedFirstWalkLeavesTheRingCold)
 broken_schedule(never_walks_whole_again floor.cpp
   "now >= last_full_ + intervals_.reseed_full + jitter_" "false"

@@ -125,8 +125,8 @@ void without_floor(bool told_only) {
     Rules rules;
     rules.queues = *rc::gen::element<std::size_t>(1, 2);
     if (end == End::leases_run_out) {
-        // A lease that ran out, and a later one that takes less and is completed: its release says
-        // covered, the claim before it said drained, and together they hide the rest until a floor.
+        // A verdict that arrives after its lease ran out says drained of what a later lease, which
+        // takes less and is completed, leaves behind: until a floor.
         rules.pinned_messages = 1'000'000;
     } else {
         rules.consumers_die = false;

@@ -97,6 +97,16 @@ TEST_F(HotListSchedule, F2_ABacklogIsConsumedInBatchesWithoutAGap) {
     }
 }
 
+TEST_F(HotListSchedule, F2_ACoveredReleaseOfALaterLeaseHidesNoBacklog) {
+    w.push(kOrders, "p", 2);
+    w.lose(lease(w.pop(kG, {.messages = 2, .lease = 500ms}))); // had drained it
+    w.advance(600ms);
+    const auto later = lease(w.pinned(kG, "p", {.messages = 1, .lease = kLongLease}));
+    w.ack(later);
+    w.tell();
+    EXPECT_EQ(lease(w.pop(kG)).first, 1);
+}
+
 TEST_F(HotListSchedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
     w.push(kOrders, "p", 3);
     const auto batch = lease(w.pop(kG, {.lease = kLongLease}));
