@@ -132,7 +132,7 @@ void without_floor(bool told_only) {
         rules.consumers_die = false;
         rules.short_lease = rules.lease = 1h; // nobody may depend on its end
     }
-    for (const auto& step : *scripts(Step::last_harmless)) {
+    for (const auto& step : *scripts(Step::first_harmful)) {
         run_step(w, step, rules);
     }
     end_all(w, end);

@@ -9,37 +9,38 @@ namespace queen::hotlist::schedule {
 
 struct Step {
     enum Kind {
-        commit,        ///< a push commits; its mark is a step of its own
-        tell,          ///< something that happened is told: mark, release, forget, configuration
-        take,          ///< a pop gets its names
-        begin,         ///< its statement begins
-        claim,         ///< its statement runs
-        settle,        ///< its verdicts arrive
-        drop,          ///< it dies, and settles without any
-        ack,           ///< a batch is completed
-        ack_some,      ///< its beginning is, the rest is given back
-        ack_keep,      ///< its beginning is, the lease stays
-        nack,          ///< all of it is given back
-        lose,          ///< its consumer is gone: it runs out
-        lock,          ///< another session holds a row
-        unlock,        ///< and no longer
-        pinned,        ///< a pop that names its partition takes and leases
-        tick,          ///< the tick, due or not
-        pass,          ///< time passes without a tick
-        pass_and_tick, ///< time passes, ticks come when due
-        peek,          ///< somebody looks whether there is something
-        last_harmless, ///< what follows loses something that only the floor finds
-        read = last_harmless, ///< a walk reads a page
-        apply,                ///< which arrives
-        fail,                 ///< a walk fails
-        strand,               ///< a pop dies and nobody settles
-        push_elsewhere,       ///< a mark is lost
-        eat_elsewhere,        ///< another broker's consumer takes and completes all
-        lose_event,           ///< something is never told
-        forget_group,         ///< deleted, with its cursors
-        forget_queue,         ///< deleted, with its partitions
-        configure,            ///< other delay, other window
-        kinds
+        commit,         ///< a push commits; its mark is a step of its own
+        hint,           ///< a mark for a partition that may have nothing new
+        tell,           ///< something that happened is told: mark, release, forget, configuration
+        take,           ///< a pop gets its names
+        begin,          ///< its statement begins
+        claim,          ///< its statement runs
+        settle,         ///< its verdicts arrive
+        drop,           ///< it dies, and settles without any
+        ack,            ///< a batch is completed
+        ack_some,       ///< its beginning is, the rest is given back
+        ack_keep,       ///< its beginning is, the lease stays
+        nack,           ///< all of it is given back
+        lose,           ///< its consumer is gone: it runs out
+        lock,           ///< another session holds a row
+        unlock,         ///< and no longer
+        pinned,         ///< a pop that names its partition takes and leases
+        tick,           ///< the tick, due or not
+        pass,           ///< time passes without a tick
+        pass_and_tick,  ///< time passes, ticks come when due
+        peek,           ///< somebody looks whether there is something
+        eat_elsewhere,  ///< another broker's consumer takes and completes all
+        read,           ///< a walk reads a page; from here on the floor is needed
+        apply,          ///< which arrives
+        fail,           ///< a walk fails
+        strand,         ///< a pop dies and nobody settles
+        push_elsewhere, ///< a mark is lost
+        lose_event,     ///< something is never told
+        forget_group,   ///< deleted, with its cursors
+        forget_queue,   ///< deleted, with its partitions
+        configure,      ///< other delay, other window
+        kinds,
+        first_harmful = read ///< it, or what follows, loses what only a floor finds again
     };
     int kind;
     std::uint32_t pick; ///< which of several, and how much
@@ -47,11 +48,12 @@ struct Step {
 
 inline std::ostream& operator<<(std::ostream& out, const Step& step) {
     static constexpr std::array<const char*, Step::kinds> kNames{
-        "commit", "tell",       "take",         "begin",        "claim",    "settle",
-        "drop",   "ack",        "ack_some",     "ack_keep",     "nack",     "lose",
-        "lock",   "unlock",     "pinned",       "tick",         "pass",     "pass_and_tick",
-        "peek",   "read",       "apply",        "fail",         "strand",   "push_elsewhere",
-        "eat",    "lose_event", "forget_group", "forget_queue", "configure"};
+        "commit",         "hint",       "tell",         "take",          "begin",
+        "claim",          "settle",     "drop",         "ack",           "ack_some",
+        "ack_keep",       "nack",       "lose",         "lock",          "unlock",
+        "pinned",         "tick",       "pass",         "pass_and_tick", "peek",
+        "eat_elsewhere",  "read",       "apply",        "fail",          "strand",
+        "push_elsewhere", "lose_event", "forget_group", "forget_queue",  "configure"};
     return out << kNames[static_cast<std::size_t>(step.kind)] << '#' << step.pick;
 }
 
@@ -123,6 +125,20 @@ inline void run_step(World& w, const Step& step, const Rules& rules = {}) {
             choice.of(3) == 0 ? 120 : 1 + choice.of(3); // also beyond a window batch
         const auto origin = choice.of(4) == 0 ? plugin::Origin::transaction : plugin::Origin::push;
         w.commit(q, partition(q), frames, origin);
+        break;
+    }
+    case Step::hint: {
+        const auto p = place();
+        const auto name = partition(p.queue);
+        if (const auto id = w.store.id_of(p.queue, name); id.known()) {
+            w.events().push_back({.kind = Event::mark,
+                                  .queue = p.queue,
+                                  .group = choice.of(2) == 0 ? p.group : "",
+                                  .partition = name,
+                                  .id = id,
+                                  .frames = 1,
+                                  .origin = plugin::Origin::peer});
+        }
         break;
     }
     case Step::tell:

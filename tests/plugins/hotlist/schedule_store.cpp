@@ -77,6 +77,11 @@ Uuid Store::push(std::size_t queue, std::string_view name, std::uint64_t frames)
     return partition.id;
 }
 
+Uuid Store::id_of(std::size_t queue, std::string_view name) const {
+    const auto found = queues_[queue].partitions.find(name);
+    return found == queues_[queue].partitions.end() ? Uuid{} : found->second.id;
+}
+
 const Store::Cursor* Store::cursor(const Partition& partition, std::string_view group) const {
     const auto found = partition.cursors.find(group);
     return found == partition.cursors.end() ? nullptr : &found->second;

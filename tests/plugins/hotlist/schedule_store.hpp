@@ -63,6 +63,8 @@ public:
     /// Commits frames behind the last offset; creates the partition. @return its id
     Uuid push(std::size_t queue, std::string_view partition, std::uint64_t frames);
 
+    Uuid id_of(std::size_t queue, std::string_view partition) const; ///< not known: there is none
+
     /// What a statement that begins now sees of the names, without locks.
     struct Look {
         std::optional<Uuid> id;
