@@ -52,12 +52,22 @@ struct WaitScope {
 
 std::string discovery_gate(std::string_view tenant);
 
-/// Someone parked. `resume` is called without any lock held, from any thread, once per successful
-/// park; it must only hand the work on.
+/// Someone parked. Once per successful park, without any lock held, either resume() or look() is
+/// called on it.
 class Waiter {
 public:
     virtual ~Waiter() = default;
+    /// Hands the work on. @thread any
     virtual void resume() = 0;
+    /// Hands on the work of all of these, this one among them, as one: look() for each. Whoever can
+    /// save nothing that way resumes each by itself. @thread any
+    virtual void resume_together(const std::vector<std::shared_ptr<Waiter>>& all) {
+        for (const auto& waiter : all) {
+            waiter->resume();
+        }
+    }
+    /// The work itself. @thread worker
+    virtual void look() { resume(); }
 };
 
 struct Backoff {
@@ -71,7 +81,8 @@ struct Backoff {
 };
 
 /// Invariant: a scope with waiters has a floor timer; a scope nobody entered is not in the map.
-/// Locks: shard mutex -> the ticker's own. Waiters are resumed with none held.
+/// Locks: shard mutex -> the ticker's own; floor_mutex_ -> the ticker's own. Waiters are resumed
+/// with none held.
 class Parking {
     struct Shard;
     struct Gate;
@@ -155,6 +166,8 @@ private:
     void exit(Place& place);
     void left(Gate& gate, std::size_t waiters) noexcept; // Requires the shard's mutex.
     void floor_due(Shard& shard, const std::string& gate, const std::string& member);
+    void look_soon(Resumes resumes);
+    void look_together();
     void coalesced_due(Shard& shard, const std::string& gate);
 
     Ticker& ticker_;
@@ -162,6 +175,8 @@ private:
     const Backoff backoff_;
     std::vector<std::unique_ptr<Shard>> shards_;
     std::atomic<bool> closed_{false};
+    std::mutex floor_mutex_;
+    Resumes floor_waiters_; ///< whose floor has come, until the rest of the burst is known
     std::atomic<std::size_t> parked_{0};
     Counter woken_, passed_on_, floor_looks_, park_refused_;
 };

@@ -19,10 +19,10 @@ void PopTurn::start() {
             }
         });
     }
-    look(false);
+    begin_look(false);
 }
 
-void PopTurn::look(bool again) {
+void PopTurn::begin_look(bool again) {
     // Before the look: a wake that comes during it must not be lost (LP-3).
     parking_.ticket(*place_);
     look_(again,
@@ -72,14 +72,24 @@ void PopTurn::looked(const LookOutcome& outcome) {
 }
 
 void PopTurn::resume() {
-    workers_.post([self = shared_from_this()] {
-        if (self->gone_.load()) {
-            self->parking_.pass_on(*self->place_);
-            self->finish(End::abandoned);
-            return;
+    workers_.post([self = shared_from_this()] { self->look(); });
+}
+
+void PopTurn::resume_together(const std::vector<std::shared_ptr<Waiter>>& all) {
+    workers_.post([all] {
+        for (const auto& waiter : all) {
+            waiter->look();
         }
-        self->look(true);
     });
+}
+
+void PopTurn::look() {
+    if (gone_.load()) {
+        parking_.pass_on(*place_);
+        finish(End::abandoned);
+        return;
+    }
+    begin_look(true);
 }
 
 void PopTurn::expire() {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace queen::broker {
 
@@ -47,7 +48,9 @@ public:
 
 private:
     void resume() override;
-    void look(bool again);
+    void resume_together(const std::vector<std::shared_ptr<Waiter>>& all) override;
+    void look() override;
+    void begin_look(bool again);
     void looked(const LookOutcome& outcome);
     void expire();
     void finish(End end, std::optional<Error> error = {});
