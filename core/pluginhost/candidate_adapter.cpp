@@ -256,12 +256,15 @@ void CandidateAdapter::mark(const plugin::Queue& queue, std::string_view group,
     }
     const queen_queue c_queue = to_c(queue);
     const queen_str c_group = to_c(group);
-    if (instance_->guard().run(Call::mark, [&] {
-            const Converted<queen_mark> converted(marks);
-            return instance_->table().mark(
-                instance_->self(), &c_queue, group.empty() ? nullptr : &c_group,
-                static_cast<std::int32_t>(origin), converted.data(), converted.size());
-        }) != 0) {
+    if (instance_->guard().run(
+            Call::mark,
+            [&] {
+                const Converted<queen_mark> converted(marks);
+                return instance_->table().mark(
+                    instance_->self(), &c_queue, group.empty() ? nullptr : &c_group,
+                    static_cast<std::int32_t>(origin), converted.data(), converted.size());
+            },
+            0, marks.size()) != 0) {
         broadcast_failed(queue, group);
     }
 }
@@ -332,7 +335,7 @@ bool CandidateAdapter::reseed_page(const plugin::Scope& scope, plugin::Ticket ti
                    return instance_->table().reseed_page(instance_->self(), &c_scope, ticket,
                                                          converted.data(), converted.size());
                },
-               QUEEN_RESEED_ENOUGH) == 0;
+               QUEEN_RESEED_ENOUGH, rows.size()) == 0;
 }
 
 /// Also during a pause: the plugin counts on it exactly once per reseed() it asked for.

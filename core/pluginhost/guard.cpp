@@ -1,5 +1,6 @@
 #include "pluginhost/guard.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace queen::pluginhost {
@@ -108,9 +109,11 @@ bool Guard::stale_after_pause(std::string_view queue_key, std::string_view group
     return refreshed_.insert(std::move(scope)).second;
 }
 
-void Guard::measured(Call call, Nanoseconds spent) noexcept {
+void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept {
     auto& streak = slow_in_a_row_[static_cast<std::size_t>(call)];
-    if (spent <= limits_.budget) {
+    const auto thousands =
+        static_cast<std::int64_t>((std::max<std::size_t>(things, 1) + 999) / 1000);
+    if (spent <= limits_.budget * thousands) {
         if (streak.load(std::memory_order_relaxed) != 0) {
             streak.store(0, std::memory_order_relaxed);
         }

@@ -59,8 +59,9 @@ inline constexpr std::size_t kCalls = 12;
 std::string_view to_string(Call call) noexcept;
 
 struct GuardLimits {
-    Nanoseconds budget = std::chrono::milliseconds(1); ///< of one call
-    std::uint32_t slow_calls = 3;                      ///< in a row, of one function
+    Nanoseconds budget =
+        std::chrono::milliseconds(1); ///< of one call, per thousand things it is given
+    std::uint32_t slow_calls = 3;     ///< in a row, of one function
     Nanoseconds pause = std::chrono::seconds(10);
 };
 
@@ -73,8 +74,10 @@ public:
 
     /// Runs one call: measured, exceptions caught and counted. @return what the call answered, or
     /// kThrew. `Body` returns int32_t; non-zero is counted as a fault unless it equals `fine`.
+    /// @param things marks or rows the call is given: one page of a walk has 10,000
     template <class Body>
-    std::int32_t run(Call call, Body&& body, std::int32_t fine = 0) noexcept;
+    std::int32_t run(Call call, Body&& body, std::int32_t fine = 0,
+                     std::size_t things = 1) noexcept;
     static constexpr std::int32_t kThrew = INT32_MIN;
 
     /// True while the plugin is to be left alone.
@@ -87,7 +90,7 @@ public:
     FaultCounts counts() const noexcept;
 
 private:
-    void measured(Call call, Nanoseconds spent) noexcept;
+    void measured(Call call, Nanoseconds spent, std::size_t things) noexcept;
     void failed(Call call, const char* what) noexcept;
 
     const std::string plugin_;
@@ -104,7 +107,7 @@ private:
 };
 
 template <class Body>
-std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine) noexcept {
+std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine, std::size_t things) noexcept {
     const SteadyTime begin = services_.clock->now();
     std::int32_t answer = kThrew;
     // The plugin boundary is one of the places where exceptions end.
@@ -115,7 +118,7 @@ std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine) noexcept {
     } catch (...) {
         failed(call, "an exception of unknown type");
     }
-    measured(call, services_.clock->now() - begin);
+    measured(call, services_.clock->now() - begin, things);
     if (answer != 0 && answer != kThrew && answer != fine) {
         count(Fault::error_return, to_string(call));
     }

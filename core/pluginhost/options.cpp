@@ -51,6 +51,14 @@ Result<OptionValue> read_value(const OptionSpec& option, const std::string& text
         break;
     }
     case QUEEN_OPTION_DURATION: {
+        // The contract's variables bear their unit in the name and a bare number as value.
+        const auto bare = written == Written::environment && option.env.ends_with("_MS")
+                              ? settings::parse_whole(text)
+                              : Result<std::int64_t>(fail(Errc::invalid_argument, ""));
+        if (bare && *bare >= 0 && *bare <= INT64_MAX / 1'000'000) {
+            value.number = *bare * 1'000'000;
+            break;
+        }
         const auto read = settings::parse_duration(text);
         if (!read) {
             return wrong(read.error().message);

@@ -26,7 +26,7 @@ ReseedFloor::ReseedFloor(Intervals intervals, std::uint64_t spread)
       window_(window_of(intervals, jitter_)) {}
 
 bool ReseedFloor::full_is_due(SteadyTime now) const {
-    return !warm_.load(std::memory_order_relaxed) || pinned_full_ || small_ ||
+    return !warm_.load(std::memory_order_relaxed) || small_ ||
            intervals_.reseed_full.count() == 0 ||
            now >= last_full_ + intervals_.reseed_full + jitter_;
 }
@@ -65,7 +65,7 @@ ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, Ste
     if (!complete) {
         const std::uint32_t failures = failures_.load(std::memory_order_relaxed) + 1;
         failures_.store(failures, std::memory_order_relaxed);
-        pinned_full_ = pinned_full_ || full;
+        // A full walk stays due: its clock did not move.
         const Nanoseconds retry = kFirstRetry * (1 << std::min(failures - 1, 20u));
         set_due(now + std::min(retry, std::max(intervals_.reseed, kFirstRetry)));
         return {Ended::failed, full, failures};
@@ -75,7 +75,6 @@ ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, Ste
         // Stamped with the beginning: what was written during the walk may be missing from it.
         last_full_ = walk_began_;
         small_ = walk_pages_ <= 1;
-        pinned_full_ = false;
         warm_.store(true, std::memory_order_release);
     }
     set_due(std::max(walk_began_ + intervals_.reseed + jitter_, now + kLeastRest));

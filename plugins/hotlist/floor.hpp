@@ -94,7 +94,6 @@ private:
     std::uint64_t walk_pages_ = 0;
     SteadyTime last_full_{}; ///< when it was begun; meaningful once warm
     bool small_ = true;      ///< the last full walk needed one page at most
-    bool pinned_full_ = false;
 };
 
 } // namespace queen::hotlist

@@ -39,7 +39,7 @@ class HotList::Impl {
 public:
     Impl(Options options_in, const Clock& clock_in, plugin::CandidateHost& host_in, Log log_in)
         : options(std::move(options_in)), clock(clock_in), host(host_in), log(std::move(log_in)),
-          report(counters, totals, log) {}
+          queues(totals), report(counters, totals, log) {}
 
     Rules rules_of(const QueueFacts& queue, SteadyTime now) const {
         Rules rules;
@@ -124,6 +124,7 @@ public:
         wake(*ring, ready);
         if (options.unserved_trim.count() > 0 &&
             queues.trim(*ring, now - options.unserved_trim, agenda)) {
+            ring->retire();
             counters.trims.add();
             return ready;
         }
@@ -370,7 +371,9 @@ void HotList::learn(const plugin::Queue& queue, std::string_view partition,
 }
 
 void HotList::forget(std::string_view tenant, std::string_view queue, std::string_view group) {
-    impl_->queues.forget(tenant, queue, group, impl_->agenda);
+    for (const RingPtr& ring : impl_->queues.forget(tenant, queue, group, impl_->agenda)) {
+        ring->retire();
+    }
 }
 
 void HotList::configured(const plugin::Queue& queue, const plugin::QueueConfig& config) {

@@ -41,6 +41,7 @@ QueueMap::enlist(const plugin::Scope& scope, const std::function<QueuePtr()>& ma
         Entry entry{make_queue(), std::make_shared<const Rings>()};
         at = shard.queues.emplace(std::string(scope.queue.key), std::move(entry)).first;
         made.new_queue = true;
+        totals_.add(Totals::queues, 1);
     }
     Entry& entry = at->second;
     made.queue = entry.queue;
@@ -51,43 +52,50 @@ QueueMap::enlist(const plugin::Scope& scope, const std::function<QueuePtr()>& ma
         rings.insert(place_of(rings, scope.group), made.ring);
         entry.rings = std::make_shared<const Rings>(std::move(rings));
         made.new_ring = true;
+        totals_.add(Totals::rings, 1);
     }
     return made;
 }
 
 void QueueMap::drop_ring(Entry& entry, const Ring& ring, Agenda& agenda) {
     Rings rings = *entry.rings;
-    for (auto at = rings.begin(); at != rings.end(); ++at) {
-        if (at->get() == &ring) {
-            (*at)->dropped.store(true, std::memory_order_relaxed);
-            agenda.remove(**at);
-            rings.erase(at);
-            break;
-        }
+    const auto at = std::find_if(rings.begin(), rings.end(),
+                                 [&](const RingPtr& one) { return one.get() == &ring; });
+    if (at == rings.end()) {
+        return;
     }
+    (*at)->dropped.store(true, std::memory_order_relaxed);
+    agenda.remove(**at);
+    rings.erase(at);
     entry.rings = std::make_shared<const Rings>(std::move(rings));
+    totals_.add(Totals::rings, -1);
 }
 
-void QueueMap::drop_all(Entry& entry, Agenda& agenda) {
-    for (const RingPtr& ring : *entry.rings) {
+void QueueMap::drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda) {
+    for (const RingPtr& ring : *at->second.rings) {
         ring->dropped.store(true, std::memory_order_relaxed);
         agenda.remove(*ring);
+        totals_.add(Totals::rings, -1);
     }
-    agenda.remove(*entry.queue);
+    agenda.remove(*at->second.queue);
+    totals_.add(Totals::queues, -1);
+    queues.erase(at);
 }
 
 void QueueMap::forget_in(Queues& queues, Queues::iterator at, std::string_view group,
-                         Agenda& agenda) {
+                         Agenda& agenda, Rings& dropped) {
     if (group.empty()) {
-        drop_all(at->second, agenda);
-        queues.erase(at);
+        dropped.insert(dropped.end(), at->second.rings->begin(), at->second.rings->end());
+        drop_queue(queues, at, agenda);
     } else if (const RingPtr ring = find_ring(*at->second.rings, group)) {
+        dropped.push_back(ring);
         drop_ring(at->second, *ring, agenda);
     }
 }
 
-void QueueMap::forget(std::string_view tenant, std::string_view queue, std::string_view group,
-                      Agenda& agenda) {
+Rings QueueMap::forget(std::string_view tenant, std::string_view queue, std::string_view group,
+                       Agenda& agenda) {
+    Rings dropped;
     if (!queue.empty()) {
         std::string key(tenant);
         key += '\x1f';
@@ -95,20 +103,21 @@ void QueueMap::forget(std::string_view tenant, std::string_view queue, std::stri
         Shard& shard = shard_of(key);
         const std::lock_guard lock(shard.mutex);
         if (const auto at = shard.queues.find(key); at != shard.queues.end()) {
-            forget_in(shard.queues, at, group, agenda);
+            forget_in(shard.queues, at, group, agenda, dropped);
         }
-        return;
+        return dropped;
     }
     for (Shard& shard : shards_) {
         const std::lock_guard lock(shard.mutex);
         for (auto at = shard.queues.begin(); at != shard.queues.end();) {
             const auto next = std::next(at);
             if (at->second.queue->facts->tenant == tenant) {
-                forget_in(shard.queues, at, group, agenda);
+                forget_in(shard.queues, at, group, agenda, dropped);
             }
             at = next;
         }
     }
+    return dropped;
 }
 
 bool QueueMap::trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda) {
@@ -121,8 +130,7 @@ bool QueueMap::trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda) {
     }
     drop_ring(at->second, ring, agenda);
     if (at->second.rings->empty() && at->second.queue.use_count() == 1) {
-        agenda.remove(*at->second.queue);
-        shard.queues.erase(at);
+        drop_queue(shard.queues, at, agenda);
     }
     return true;
 }
@@ -142,8 +150,7 @@ bool QueueMap::sweep(std::string_view key, const TrackedQueue* queue, Agenda& ag
             return false;
         }
     }
-    drop_all(at->second, agenda);
-    shard.queues.erase(at);
+    drop_queue(shard.queues, at, agenda);
     return true;
 }
 

@@ -29,10 +29,7 @@ RingPtr find_ring(const Rings& rings, std::string_view group);
 class TrackedQueue final : public Agenda::Item {
 public:
     TrackedQueue(std::shared_ptr<QueueFacts> facts_in, Totals& totals)
-        : Item(Agenda::Kind::queue), facts(std::move(facts_in)), names(totals), totals_(totals) {
-        totals_.add(Totals::queues, 1);
-    }
-    ~TrackedQueue() override { totals_.add(Totals::queues, -1); }
+        : Item(Agenda::Kind::queue), facts(std::move(facts_in)), names(totals) {}
 
     /// Anybody came by: the next sweep leaves it alone.
     void touch() noexcept {
@@ -47,7 +44,6 @@ public:
     Interner names;
 
 private:
-    Totals& totals_;
     std::atomic<bool> touched_{true};
 };
 
@@ -62,6 +58,9 @@ using QueuePtr = std::shared_ptr<TrackedQueue>;
 /// @thread any
 class QueueMap {
 public:
+    /// Counts its queues and rings in `totals`, which must outlive it.
+    explicit QueueMap(Totals& totals) : totals_(totals) {}
+
     struct Found {
         QueuePtr queue;
         std::shared_ptr<const Rings> rings; ///< a snapshot; not null when queue is not
@@ -92,8 +91,9 @@ public:
                       const std::function<RingPtr(std::shared_ptr<QueueFacts>)>& make_ring);
 
     /// Drops rings, or whole queues when `group` is empty, of that tenant only (HL-22).
-    void forget(std::string_view tenant, std::string_view queue, std::string_view group,
-                Agenda& agenda);
+    /// @return the rings that were dropped
+    Rings forget(std::string_view tenant, std::string_view queue, std::string_view group,
+                 Agenda& agenda);
     /// Drops the ring if no pop came since `unserved_since` and nothing is checked out; a queue
     /// whose last ring goes, goes with it unless somebody is in the middle of something.
     bool trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda);
@@ -146,11 +146,12 @@ private:
     Shard& shard_of(std::string_view key) { return shards_[TextHash{}(key) % kShards]; }
     const Shard& shard_of(std::string_view key) const { return shards_[TextHash{}(key) % kShards]; }
     /// Requires the shard's mutex, alone.
-    static void drop_ring(Entry& entry, const Ring& ring, Agenda& agenda);
-    static void drop_all(Entry& entry, Agenda& agenda);
-    static void forget_in(Queues& queues, Queues::iterator at, std::string_view group,
-                          Agenda& agenda);
+    void drop_ring(Entry& entry, const Ring& ring, Agenda& agenda);
+    void drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda);
+    void forget_in(Queues& queues, Queues::iterator at, std::string_view group, Agenda& agenda,
+                   Rings& dropped);
 
+    Totals& totals_;
     std::array<Shard, kShards> shards_;
 };
 

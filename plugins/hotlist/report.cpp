@@ -87,14 +87,13 @@ std::uint64_t Report::activity() const {
 }
 
 bool Report::summary_due(SteadyTime now) {
-    if (!log_ || now < last_summary_ + kSummaryEvery) {
+    if (!log_) {
         return false;
     }
     if (last_summary_ == SteadyTime{}) {
         last_summary_ = now; // the first interval begins with the first tick
-        return false;
     }
-    return activity() != last_activity_;
+    return now >= last_summary_ + kSummaryEvery && activity() != last_activity_;
 }
 
 void Report::summary(SteadyTime now, const QueueMap& queues) {

@@ -39,17 +39,17 @@ std::uint64_t spread_of(const QueueFacts& queue, std::string_view group) {
 Ring::Ring(std::shared_ptr<QueueFacts> queue, std::string_view group, std::size_t shards,
            ReseedFloor::Intervals intervals, SteadyTime now, Totals& totals)
     : Item(Agenda::Kind::ring), queue_(std::move(queue)), group_(group), shards_(shards),
-      totals_(totals), floor_(intervals, spread_of(*queue_, group)),
-      served_(now.time_since_epoch().count()) {
+      floor_(intervals, spread_of(*queue_, group)), served_(now.time_since_epoch().count()) {
     const std::uint64_t spread = spread_of(*queue_, group_);
     for (std::size_t at = 0; at < shards_.size(); ++at) {
         shards_[at].count_in(totals, spread + at);
     }
-    totals_.add(Totals::rings, 1);
 }
 
-Ring::~Ring() {
-    totals_.add(Totals::rings, -1);
+void Ring::retire() {
+    for (SubRing& one : shards_) {
+        one.retire();
+    }
 }
 
 std::size_t Ring::mark(std::span<const Marked> marks, SteadyTime now, const Rules& rules) {

@@ -54,7 +54,8 @@ class Ring final : public Agenda::Item {
 public:
     Ring(std::shared_ptr<QueueFacts> queue, std::string_view group, std::size_t shards,
          ReseedFloor::Intervals intervals, SteadyTime now, Totals& totals);
-    ~Ring() override;
+    /// It was dropped from the map: what is left in it counts no longer.
+    void retire();
 
     struct Marked {
         Interner::Index index;
@@ -137,7 +138,6 @@ private:
     const std::shared_ptr<QueueFacts> queue_;
     const std::string group_;
     std::vector<SubRing> shards_;
-    Totals& totals_;
     ReadyOrder order_;
     ReseedFloor floor_;
     std::atomic<std::int64_t> served_;

@@ -32,10 +32,15 @@ SteadyTime lease_park(SteadyTime until, SteadyTime now, const Rules& rules) {
 } // namespace
 
 SubRing::~SubRing() {
-    if (totals_ != nullptr) {
-        totals_->add(Totals::ready, -std::int64_t{ready_count_}, stripe_);
-        totals_->add(Totals::wheel, -std::int64_t{wheel_count_}, stripe_);
-        totals_->add(Totals::in_flight, -std::int64_t{in_flight_count_}, stripe_);
+    retire();
+}
+
+void SubRing::retire() {
+    const std::lock_guard lock(mutex_);
+    if (Totals* const totals = std::exchange(totals_, nullptr)) {
+        totals->add(Totals::ready, -std::int64_t{ready_count_}, stripe_);
+        totals->add(Totals::wheel, -std::int64_t{wheel_count_}, stripe_);
+        totals->add(Totals::in_flight, -std::int64_t{in_flight_count_}, stripe_);
     }
 }
 
@@ -156,6 +161,7 @@ void SubRing::settle(const CheckedOut& entry, SteadyTime taken_at, const Verdict
         one.first_mark = one.last_news = count(now);
         one.drained = verdict.drained;
         if (verdict.kind == VerdictKind::took_leased) {
+            one.lease_end = count(verdict.until);
             park(local, lease_park(verdict.until, now, rules));
         } else if (rules.only_window()) {
             // It just fired: the next message waits for others.
@@ -207,6 +213,7 @@ void SubRing::found(Local local, const Verdict& verdict, SteadyTime now, const R
     case State::idle:
         if (verdict.kind == VerdictKind::took_leased || verdict.kind == VerdictKind::leased) {
             one.drained = verdict.kind == VerdictKind::took_leased && verdict.drained;
+            one.lease_end = count(verdict.until);
             one.first_mark = one.last_news = count(now);
             park(local, lease_park(verdict.until, now, rules));
         } else if (more || verdict.kind == VerdictKind::requeue) {
@@ -240,7 +247,8 @@ bool SubRing::released(Local local, bool covered, SteadyTime now, ReadyOrder& or
     bool ready = false;
     switch (one.state) {
     case State::wheel:
-        if (covered && one.batch == 0 && one.drained) {
+        // A release after that lease's end is of another one, which may have taken less.
+        if (covered && one.batch == 0 && one.drained && count(now) <= one.lease_end) {
             clear(one);
         } else {
             make_ready(local, now, 0, order); // the store still enforces delay and window

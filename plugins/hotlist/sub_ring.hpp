@@ -96,6 +96,8 @@ public:
     ~SubRing();
     SubRing(const SubRing&) = delete;
     SubRing& operator=(const SubRing&) = delete;
+    /// Once the ring is dropped: its entries are no longer part of the sums.
+    void retire();
     /// Once, before anything else. `totals` must outlive it.
     void count_in(Totals& totals, std::size_t stripe) {
         totals_ = &totals;
@@ -161,6 +163,7 @@ private:
         std::int64_t at;         ///< READY: place in line. WHEEL: when it is due.
         std::int64_t first_mark; ///< since nothing was known to wait: the window counts from it
         std::int64_t last_news;  ///< last mark, delivery or reseed row: the pending clock
+        std::int64_t lease_end;  ///< of the last leased claim: `drained` is of that lease
         std::uint32_t epoch;
         std::uint32_t batch; ///< messages marked since the last claim, biased low
         Local next;          ///< in the ready list

@@ -51,6 +51,25 @@ TEST_F(GuardTest, AnAnswerIsHandedOnAndNonZeroIsAFault) {
     EXPECT_EQ(guard_.counts()[Fault::error_return], 1u) << "said to be fine";
 }
 
+TEST_F(GuardTest, ACallThatIsGivenThousandsOfRowsHasThatManyTimesTheBudget) {
+    const auto walk = [&](std::size_t rows, Nanoseconds time) {
+        guard_.run(
+            Call::reseed_page,
+            [&] {
+                clock_.advance(time);
+                return 0;
+            },
+            0, rows);
+        return guard_.counts()[Fault::slow_call];
+    };
+    EXPECT_EQ(walk(10'000, 10ms), 0u);
+    EXPECT_EQ(walk(0, 1ms), 0u);
+    EXPECT_EQ(walk(1'001, 2ms), 0u);
+    EXPECT_EQ(walk(1'000, 1ms + 1ns), 1u);
+    EXPECT_EQ(walk(10'000, 10ms + 1ns), 2u);
+    EXPECT_EQ(walk(0, 1ms + 1ns), 3u);
+}
+
 TEST_F(GuardTest, AnExceptionEndsHere) {
     EXPECT_EQ(guard_.run(Call::mark, []() -> std::int32_t { throw std::runtime_error("x"); }),
               Guard::kThrew);

@@ -55,6 +55,27 @@ TEST(Options, DefaultsFillWhatIsNotWritten) {
     EXPECT_EQ(values.at("shards").place.file, "the plugin's default");
 }
 
+TEST(Options, AVariableInMillisecondsIsABareNumber) {
+    const std::vector<queen_option> rows{
+        {"pad", QUEEN_OPTION_DURATION, 0, "ns", "300ms", 0, 10'000 * kMs, "", "QUEEN_PAD_MS",
+         nullptr},
+        {"rest", QUEEN_OPTION_DURATION, 0, "ns", "1s", 0, INT64_MAX, "", "QUEEN_REST", nullptr}};
+    const auto table = read_option_table(rows.data(), rows.size()).value();
+    const auto pad = [&](const std::string& text) {
+        const auto values = check_options(written({}), table, {{"QUEEN_PAD_MS", text}}, {});
+        return values ? values->at("pad").number : -1;
+    };
+    EXPECT_EQ(pad("250"), 250 * kMs);
+    EXPECT_EQ(pad("0"), 0);
+    EXPECT_EQ(pad("2s"), 2'000 * kMs) << "with a unit it means what it says";
+    EXPECT_EQ(pad("10001"), -1) << "beyond the range";
+    EXPECT_EQ(pad("9223372036854775807"), -1);
+    EXPECT_EQ(pad("-1"), -1);
+    EXPECT_FALSE(check_options(written({}), table, {{"QUEEN_REST", "250"}}, {}))
+        << "this name has no unit";
+    EXPECT_FALSE(check_options(written({{"pad", "250"}}), table, {}, {})) << "nor has YAML";
+}
+
 TEST(Options, WrittenValuesKeepTheirPlace) {
     const auto values =
         check_options(written({{"reseed", "250ms"}, {"eager", "true"}}), table(), {}, {}).value();

@@ -9,7 +9,7 @@
  *   [ticker]  one thread, concurrent with [worker]
  *   [any]     any of them
  * The network thread never calls a plugin. No call blocks on I/O; the host measures each call
- * against a budget of 1 ms.
+ * against a budget of 1 ms, or 1 ms for each thousand marks or rows that it is given.
  *
  * Memory. The callee reads its arguments until it returns and copies what it keeps. Only `cookie`
  * is handed over: made in take(), given back exactly once in settle().
