@@ -248,6 +248,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
                              .sources = counted_sources,
+                             .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
                              .executor = [this] { return executor->statistics(); },
                              .statements = store->statements(),

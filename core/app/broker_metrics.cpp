@@ -27,6 +27,7 @@ std::string BrokerMetrics::prometheus() const {
     for (const auto& [name, source] : parts_.sources) {
         collect_source(page, name, *source);
     }
+    collect_reseeds(page, parts_.reseeds());
     collect_plugins(page, parts_.plugins());
     collect_executor(page, parts_.executor());
     collect_statements(page, parts_.statements);

@@ -25,6 +25,7 @@ public:
         std::shared_ptr<metrics::Activity> activity;
         const broker::Parking& parking;
         std::vector<NamedSource> sources;
+        std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;
         std::function<store::Executor::Statistics()> executor;
         const store::StatementCounters& statements;

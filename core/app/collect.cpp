@@ -120,6 +120,16 @@ void collect_source(Page& page, std::string_view name, broker::CountedSource& so
     page.add(m::kFiguresDropped, {name}, number(figures.dropped()));
 }
 
+void collect_reseeds(Page& page, const broker::Reseeder::Stats& reseeds) {
+    page.add(m::kWalks, {"full"}, number(reseeds.full));
+    page.add(m::kWalks, {"window"}, number(reseeds.window));
+    page.add(m::kWalks, {"incomplete"}, number(reseeds.failed));
+    page.add(m::kWalksNow, {"walking"}, number(reseeds.walking));
+    page.add(m::kWalksNow, {"waiting"}, number(reseeds.waiting));
+    page.add(m::kWalkPages, number(reseeds.pages));
+    page.add(m::kWalkPartitions, number(reseeds.rows));
+}
+
 void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& plugins) {
     for (const auto& plugin : plugins) {
         if (!plugin.loaded) {

@@ -4,6 +4,7 @@
 #pragma once
 #include "broker/counted_source.hpp"
 #include "broker/parking.hpp"
+#include "broker/reseed.hpp"
 #include "http/front.hpp"
 #include "metrics/activity.hpp"
 #include "metrics/page.hpp"
@@ -26,6 +27,7 @@ void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
+void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds);
 void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
 void collect_executor(metrics::Page& page, const store::Executor::Statistics& executor);
 void collect_statements(metrics::Page& page, const store::StatementCounters& statements);

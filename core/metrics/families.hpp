@@ -106,6 +106,14 @@ inline constexpr Family kMarks{"queen_candidates_marks_total", Kind::counter, "s
     "Marks given to a candidate source: partitions that got messages."};
 inline constexpr Family kFiguresDropped{"queen_candidates_figures_dropped", Kind::gauge, "source",
     "Figures of a candidate source that do not fit this page and were left out."};
+inline constexpr Family kWalks{"queen_reseed_walks_total", Kind::counter, "end",
+    "Walks over a queue's partitions that candidate sources asked for, by how they ended."};
+inline constexpr Family kWalksNow{"queen_reseed_walks", Kind::gauge, "state",
+    "Walks that are under way or wait for others to end."};
+inline constexpr Family kWalkPages{"queen_reseed_pages_total", Kind::counter, "",
+    "Pages that the database answered for walks."};
+inline constexpr Family kWalkPartitions{"queen_reseed_partitions_total", Kind::counter, "",
+    "Partitions that walks named to candidate sources."};
 inline constexpr Family kFaults{"queen_plugin_faults_total", Kind::counter, "plugin kind",
     "What a plugin did wrong."};
 inline constexpr Family kPaused{"queen_plugin_paused", Kind::gauge, "plugin",

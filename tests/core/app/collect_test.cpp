@@ -62,6 +62,13 @@ protected:
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);
+        collect_reseeds(page, {.full = 1,
+                               .window = 2,
+                               .failed = 3,
+                               .pages = 4,
+                               .rows = 5,
+                               .walking = 6,
+                               .waiting = 7});
         pluginhost::PluginStatus loaded;
         loaded.name = "mine";
         loaded.loaded = true;
@@ -215,6 +222,13 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_candidates_rings{source=\"mine\"}", "12"},
         {"queen_candidates_trims_total{source=\"mine\"}", "3"},
         {"queen_candidates_figures_dropped{source=\"mine\"}", "2"},
+        {"queen_reseed_walks_total{end=\"full\"}", "1"},
+        {"queen_reseed_walks_total{end=\"window\"}", "2"},
+        {"queen_reseed_walks_total{end=\"incomplete\"}", "3"},
+        {"queen_reseed_pages_total", "4"},
+        {"queen_reseed_partitions_total", "5"},
+        {"queen_reseed_walks{state=\"walking\"}", "6"},
+        {"queen_reseed_walks{state=\"waiting\"}", "7"},
         {"queen_plugin_paused{plugin=\"mine\"}", "1"},
         {"queen_plugin_paused{plugin=\"refused\"}", "<missing>"},
         {"queen_plugin_faults_total{plugin=\"mine\",kind=\"slow_call\"}", "4"},
