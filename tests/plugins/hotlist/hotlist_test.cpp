@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 namespace queen::hotlist {
 namespace {
@@ -404,6 +405,68 @@ TEST_F(HotListTest, ATracedQueueLeavesBreadcrumbsAndOthersNone) {
         << lines[0];
     EXPECT_NE(lines[1].find("what=take"), std::string::npos);
     EXPECT_NE(lines[2].find("what=settle"), std::string::npos);
+}
+
+/// Calls back into the list from inside each call, as a broker may.
+class CallingBack final : public plugin::CandidateHost {
+public:
+    void wake(const plugin::Queue&, std::string_view, std::uint64_t) override { call(wakes); }
+    void reseed(const plugin::Scope& scope, plugin::Ticket asked, Nanoseconds) override {
+        ticket = scope.group == kA.group ? asked : ticket;
+        call(reseeds);
+    }
+    void tick_at(SteadyTime) override { call(ticks); }
+
+    HotList* list = nullptr;
+    plugin::Ticket ticket = 0;
+    int wakes = 0, reseeds = 0, ticks = 0;
+
+private:
+    struct Ignored final : plugin::Stats {
+        void add(std::string_view, double) override {}
+    };
+    void call(int& counter) {
+        ++counter;
+        if (std::exchange(inside_, true)) {
+            return;
+        }
+        const plugin::Mark mark{"from inside", id_of(3), 1};
+        const plugin::Scope other{kInvoices, "inside"};
+        Ignored ignored;
+        (void)list->peek(kA);
+        list->mark(kOrders, {}, plugin::Origin::push, {&mark, 1});
+        list->released(kOrders, "a", id_of(3), true);
+        list->configured(kOrders, {0s, 0s, SteadyTime(1s)});
+        list->stats(ignored);
+        plugin::NameList names(1);
+        auto selection = list->take({other, 0, 1, 1, 1}, names); // takes each lock alone
+        if (selection.cookie) {
+            list->settle(other, std::move(selection.cookie), {});
+        }
+        list->forget("t", "invoices", "");
+        inside_ = false;
+    }
+    bool inside_ = false;
+};
+
+TEST_F(HotListTest, HL17_TheHostIsCalledWithNoLockHeld) {
+    CallingBack back;
+    HotList one({}, clock, back);
+    back.list = &one;
+    plugin::NameList names(16);
+    auto selection = one.take({kA, 0, 1, 1000, 16}, names);
+    one.settle(kA, std::move(selection.cookie), {});
+    const plugin::ReseedRow row{"walked", id_of(4)};
+    EXPECT_TRUE(one.reseed_page(kA, back.ticket, {&row, 1}));
+    one.reseed_done(kA, back.ticket, true);
+    one.configured(kOrders, {5s, 0s, clock.now()});
+    const plugin::Mark mark{"deferred", {}, 1};
+    one.mark(kOrders, {}, plugin::Origin::push, {&mark, 1});
+    clock.advance(6s);
+    one.tick(clock.now());
+    EXPECT_GE(back.wakes, 2) << "a page and a tick";
+    EXPECT_GE(back.reseeds, 2);
+    EXPECT_GE(back.ticks, 2);
 }
 
 // Threads that push, pop, ack, forget and tick at once. The sanitizers look for races; here it is
