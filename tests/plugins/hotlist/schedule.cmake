@@ -2,11 +2,11 @@
 find_package(rapidcheck REQUIRED)
 
 # An archive, as hotlist_class is, so that a broken copy of any file takes its place.
-add_library(queen_schedule_world STATIC schedule_store.cpp schedule_world.cpp)
+add_library(queen_schedule_world STATIC schedule_run.cpp schedule_store.cpp schedule_world.cpp)
 target_link_libraries(queen_schedule_world PUBLIC hotlist_class PRIVATE queen_warnings)
 target_include_directories(queen_schedule_world PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}")
 
-add_library(queen_schedule_directed OBJECT schedule_test.cpp)
+add_library(queen_schedule_directed OBJECT schedule_floor_test.cpp schedule_lease_test.cpp)
 target_link_libraries(queen_schedule_directed PRIVATE queen_warnings queen_schedule_world GTest::gmock)
 queen_test(hotlist_schedule_test LABELS unit
   SOURCES $<TARGET_OBJECTS:queen_schedule_directed>

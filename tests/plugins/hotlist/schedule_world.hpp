@@ -81,7 +81,6 @@ struct Walk {
 class World final : public plugin::CandidateHost {
 public:
     static constexpr std::size_t kAcmeOrders = 0, kBlueOrders = 1, kAcmeJobs = 2, kBlueJobs = 3;
-    static const Place kG;                                  ///< group g of acme's orders
     static constexpr Nanoseconds kHostFloor{1'000'000'000}; ///< a parked scope looks so often
     static constexpr Nanoseconds kMostJitter{15'000'000'000};
 
