@@ -57,13 +57,18 @@ std::vector<std::size_t> answered(const Clients& clients, std::chrono::milliseco
     return ready;
 }
 
+/// Lets time pass: a stretch without events is what this scenario is about.
+void pass(std::chrono::milliseconds time) {
+    std::this_thread::sleep_for(time);
+}
+
 /// Waits until that many pops are parked.
 void await_parked(std::uint16_t port, std::int64_t pops) {
     for (int tries = 0; tries < 600; ++tries) {
         if (Scrape::of(port).sum("queen_parked_pops") >= static_cast<double>(pops)) {
             return;
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        pass(std::chrono::milliseconds(50));
     }
     throw std::runtime_error("the pops did not park within 30 s");
 }
@@ -90,13 +95,13 @@ Row measure(const std::string& source, const Layout& layout, const Parked& parke
     }
     await_parked(subject.port(), parked.pops);
     // The first look of a group registers it, and the second begins its ring: not what is asked.
-    std::this_thread::sleep_for(std::chrono::seconds(3));
+    pass(std::chrono::seconds(3));
     Row row;
     row.bytes_each = static_cast<double>(resident_bytes(subject.pid()) - connected) /
                      static_cast<double>(parked.pops);
     row.threads = threads_of(subject.pid());
     subject.begin();
-    std::this_thread::sleep_for(std::chrono::seconds(parked.seconds));
+    pass(std::chrono::seconds(parked.seconds));
     row.idle = subject.end();
     Api(subject.port()).push_ids(layout.queue(parked.pops / 2), "p", {"t"});
     row.woken = answered(clients, std::chrono::milliseconds(500));

@@ -1,5 +1,6 @@
 #include "subject.hpp"
 
+#include "base/clock.hpp"
 #include "support/candidate_source.hpp"
 
 #include <fstream>
@@ -32,12 +33,12 @@ void Subject::begin() {
     scrape_ = Scrape::of(port());
     broker_cpu_ = cpu_of(pid());
     postgres_cpu_ = postgres_cpu();
-    started_ = std::chrono::steady_clock::now();
+    started_ = SystemClock::instance().now();
 }
 
 Cost Subject::end() const {
     Cost cost;
-    cost.wall = std::chrono::steady_clock::now() - started_;
+    cost.wall = SystemClock::instance().now() - started_;
     cost.broker_cpu = cpu_of(pid()) - broker_cpu_;
     cost.postgres_cpu = postgres_cpu() - postgres_cpu_;
     cost.added = Scrape::of(port()).since(scrape_);

@@ -4,6 +4,8 @@
 #include "support/broker_process.hpp"
 #include "support/temp_directory.hpp"
 
+#include <queen/plugin/types.hpp>
+
 #include <chrono>
 #include <memory>
 #include <string>
@@ -42,7 +44,7 @@ private:
     test::TempDirectory directory_;
     test::BrokerProcess broker_;
     Scrape scrape_;
-    std::chrono::steady_clock::time_point started_;
+    SteadyTime started_{};
     std::chrono::nanoseconds broker_cpu_{};
     std::chrono::nanoseconds postgres_cpu_{};
 };

@@ -248,7 +248,7 @@ private:
                 // Before the verdicts: what "empty" means depends on delay and window.
                 self->tell_config(result);
                 if (result) {
-                    held->settle(*result, self->request_.auto_ack, self->impl_.clock.now());
+                    held->settle(*result, self->request_.auto_ack, self->asked_);
                     if (!result->seeded) {
                         self->impl_.seeded.forget(self->key_, self->request_.group);
                     }
@@ -276,7 +276,7 @@ private:
                         self->impl_.seeded.add(self->key_, self->request_.group);
                     }
                     if (held) {
-                        held->settle(*result, self->request_.auto_ack, self->impl_.clock.now());
+                        held->settle(*result, self->request_.auto_ack, self->asked_);
                     }
                 }
                 auto& source =

@@ -44,13 +44,13 @@ HeldSelection::~HeldSelection() {
     settle_with(verdicts);
 }
 
-void HeldSelection::settle(const PopResult& result, bool auto_ack, SteadyTime now) {
+void HeldSelection::settle(const PopResult& result, bool auto_ack, SteadyTime asked) {
     std::unordered_map<std::string_view, plugin::Verdict> known;
     for (const auto& state : result.states) {
         plugin::Verdict verdict{.partition = state.partition, .partition_id = state.partition_id};
         verdict.kind = state.kind == CandidateState::Kind::leased ? plugin::VerdictKind::leased
                                                                   : plugin::VerdictKind::empty;
-        verdict.until = now + state.left;
+        verdict.until = asked + state.left;
         known[state.partition] = verdict;
     }
     for (const auto& partition : result.partitions) {
@@ -63,7 +63,7 @@ void HeldSelection::settle(const PopResult& result, bool auto_ack, SteadyTime no
             verdict.frames += segment.take;
         }
         if (partition.lease_left) {
-            verdict.until = now + *partition.lease_left;
+            verdict.until = asked + *partition.lease_left;
         }
         known[partition.partition] = verdict;
     }

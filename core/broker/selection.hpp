@@ -28,8 +28,9 @@ public:
         return selection_.holds_window ? std::optional(selection_.window) : std::nullopt;
     }
 
-    /// Gives the verdicts of a claim back, once.
-    void settle(const PopResult& result, bool auto_ack, SteadyTime now);
+    /// Gives the verdicts of a claim back, once. `asked`: when the store was; times left count from
+    /// there, so that a slow statement does not make a lease look longer than it is.
+    void settle(const PopResult& result, bool auto_ack, SteadyTime asked);
 
 private:
     class Collector;
