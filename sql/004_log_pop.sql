@@ -153,260 +153,353 @@ CREATE OR REPLACE FUNCTION queen._pop_bytes() RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$ SELECT 67108864::bigint $$;
 
 -- @
--- The claim: takes up to p_budget messages of one partition for one group, as a lease of
--- p_lease_s seconds or, with p_auto_ack, by moving the cursor at once. Delay and window in seconds.
--- o_state: took, empty or leased. Leased until o_until: somebody's lease, or a quarter of a second
--- for a row that was skipped because it is locked while data is pending (CL-12, F-5); what delay
--- or window withhold is empty. o_last_off is the allocator as read before the scan, so that data
--- beyond it was announced after the candidate was picked (CL-14). Segment i gives messages
--- [o_starts[i], o_starts[i] + o_takes[i]) of o_counts[i].
-CREATE OR REPLACE FUNCTION queen._claim(
-    p_qid uuid, p_pid uuid, p_group text, p_budget integer, p_lease_s integer, p_worker text,
-    p_auto_ack boolean, p_delay integer, p_window integer, p_mode text, p_at timestamptz,
-    OUT o_state text, OUT o_until timestamptz, OUT o_left_ms bigint, OUT o_last_off bigint,
-    OUT o_batch_end bigint, OUT o_attempt integer, OUT o_taken integer, OUT o_bases bigint[],
-    OUT o_starts integer[], OUT o_takes integer[], OUT o_counts integer[],
-    OUT o_times timestamptz[], OUT o_blobs bytea[])
-LANGUAGE plpgsql AS $$
-DECLARE
-    v_now       timestamptz := queen._clock();
-    v_newest    timestamptz;
-    v_committed bigint;
-    v_row       record;
-    v_seg       record;
-    v_wanted    bigint;
-    v_first     bigint;
-    v_take      integer;
-    v_bytes     bigint := 0;
-    v_withheld  boolean := false;
-BEGIN
-    o_state := 'empty';
-    o_taken := 0;
-    SELECT p.last_offset, p.newest_at INTO o_last_off, v_newest
-    FROM queen.log_partitions p WHERE p.id = p_pid;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    -- Window: nothing at all while the newest segment is younger (CL-7).
-    IF p_window > 0 AND v_newest > v_now - make_interval(secs => p_window) THEN
-        RETURN;
-    END IF;
-
-    -- Claim first, create only what is missing: an insert on each pop made pops wait for each
-    -- other's transactions (F-9).
-    FOR v_try IN 1..2 LOOP
-        SELECT c.committed INTO v_committed
-        FROM queen.log_consumers c
-        WHERE c.partition_id = p_pid AND c.consumer_group = p_group
-          AND (c.worker_id IS NULL OR c.lease_expires_at IS NULL OR c.lease_expires_at < v_now)
-        FOR UPDATE SKIP LOCKED;
-        EXIT WHEN FOUND;
-        SELECT c.committed, c.worker_id, c.lease_expires_at INTO v_row
-        FROM queen.log_consumers c
-        WHERE c.partition_id = p_pid AND c.consumer_group = p_group;
-        IF FOUND AND v_row.worker_id IS NOT NULL AND v_row.lease_expires_at >= v_now THEN
-            o_state := 'leased';
-            o_until := v_row.lease_expires_at;
-        ELSIF FOUND THEN
-            IF o_last_off > v_row.committed THEN
-                o_state := 'leased';
-                o_until := v_now + interval '250 ms';
-            END IF;
-        ELSIF v_try = 1 AND queen._create_cursor(p_qid, p_pid, p_group, p_mode, p_at) THEN
-            CONTINUE;
-        ELSE
-            o_state := 'leased';
-            o_until := v_now + interval '250 ms';
-        END IF;
-        o_left_ms := ceil(extract(epoch FROM o_until - v_now) * 1000);
-        RETURN;
-    END LOOP;
-
-    v_wanted := v_committed + 1;
-    -- Head probe: one step back. If this segment does not hold the wanted offset, none does; the
-    -- test stands outside, so that a miss cannot walk the consumed head (CL-5).
-    SELECT s.base_offset, s.end_offset, s.created_at, s.blob INTO v_seg
-    FROM queen.log_segments s
-    WHERE s.partition_id = p_pid AND s.base_offset <= v_wanted
-    ORDER BY s.base_offset DESC LIMIT 1;
-    IF FOUND AND v_seg.end_offset >= v_wanted THEN
-        IF p_delay > 0 AND v_seg.created_at > v_now - make_interval(secs => p_delay) THEN
-            v_withheld := true;
-        ELSE
-            o_taken := least(v_seg.end_offset - v_wanted + 1, p_budget);
-            v_first := v_wanted;
-            o_batch_end := v_wanted + o_taken - 1;
-            o_bases := ARRAY[v_seg.base_offset];
-            o_starts := ARRAY[(v_wanted - v_seg.base_offset)::integer];
-            o_takes := ARRAY[o_taken];
-            o_counts := ARRAY[(v_seg.end_offset - v_seg.base_offset + 1)::integer];
-            o_times := ARRAY[v_seg.created_at];
-            o_blobs := ARRAY[v_seg.blob];
-            v_bytes := octet_length(v_seg.blob);
-        END IF;
-    END IF;
-    -- Forward scan: ends at the budget, before too many bytes, and at the first segment that the
-    -- delay withholds, so that nothing behind it can be delivered before it (CL-6).
-    IF NOT v_withheld AND o_taken < p_budget THEN
-        FOR v_seg IN
-            SELECT s.base_offset, s.end_offset, s.created_at, s.blob
-            FROM queen.log_segments s
-            WHERE s.partition_id = p_pid AND s.base_offset > v_wanted
-            ORDER BY s.base_offset LIMIT p_budget - o_taken
-        LOOP
-            IF p_delay > 0 AND v_seg.created_at > v_now - make_interval(secs => p_delay) THEN
-                v_withheld := true;
-                EXIT;
-            END IF;
-            v_bytes := v_bytes + octet_length(v_seg.blob);
-            EXIT WHEN o_taken > 0 AND v_bytes > queen._pop_bytes();
-            v_take := least(v_seg.end_offset - v_seg.base_offset + 1, p_budget - o_taken);
-            v_first := coalesce(v_first, v_seg.base_offset);
-            o_batch_end := v_seg.base_offset + v_take - 1;
-            o_taken := o_taken + v_take;
-            o_bases := array_append(o_bases, v_seg.base_offset);
-            o_starts := array_append(o_starts, 0);
-            o_takes := array_append(o_takes, v_take);
-            o_counts := array_append(o_counts,
-                                     (v_seg.end_offset - v_seg.base_offset + 1)::integer);
-            o_times := array_append(o_times, v_seg.created_at);
-            o_blobs := array_append(o_blobs, v_seg.blob);
-            EXIT WHEN o_taken >= p_budget;
-        END LOOP;
-    END IF;
-
-    IF o_taken = 0 THEN
-        -- Seal: retention emptied the partition, so the cursor goes to the offset read above and
-        -- the partition stops looking pending (CL-8, F-11). Never past withheld segments (F-12).
-        -- What was pushed meanwhile lies above. Lease and attempts stay as they are.
-        IF NOT v_withheld AND o_last_off > v_committed
-           AND NOT EXISTS (SELECT 1 FROM queen.log_segments s WHERE s.partition_id = p_pid) THEN
-            UPDATE queen.log_consumers c SET committed = o_last_off
-            WHERE c.partition_id = p_pid AND c.consumer_group = p_group;
-        END IF;
-        RETURN;
-    END IF;
-
-    o_state := 'took';
-    IF p_auto_ack THEN
-        UPDATE queen.log_consumers c SET
-            committed = o_batch_end, worker_id = NULL, lease_expires_at = NULL,
-            lease_acquired_at = NULL, batch_end = NULL,
-            total_consumed = c.total_consumed + o_taken
-        WHERE c.partition_id = p_pid AND c.consumer_group = p_group;
-        o_attempt := 1;
-        RETURN;
-    END IF;
-    o_left_ms := p_lease_s * 1000::bigint;
-    o_until := v_now + make_interval(secs => p_lease_s);
-    UPDATE queen.log_consumers c SET
-        worker_id = p_worker, lease_expires_at = o_until, lease_acquired_at = v_now,
-        batch_end = o_batch_end,
-        prior_attempt_offset = c.attempt_offset, prior_attempt_count = c.attempt_count,
-        attempt_count = CASE WHEN c.attempt_offset IS NOT DISTINCT FROM v_first
-                             THEN c.attempt_count + 1 ELSE 1 END,
-        attempt_offset = v_first
-    WHERE c.partition_id = p_pid AND c.consumer_group = p_group
-    RETURNING c.attempt_count INTO o_attempt;
-END $$;
-
--- @
--- The verdict leased.
-CREATE OR REPLACE FUNCTION queen._leased(
-    p_name text, p_pid uuid, p_until timestamptz, p_left_ms bigint)
-RETURNS jsonb
-LANGUAGE sql STABLE AS $$
-    SELECT jsonb_build_object('p', p_name, 'id', p_pid, 's', 'leased',
-                              'until', queen._iso(p_until), 'leftMs', p_left_ms)
+-- The lease a pop gives: what it asks for, else the queue's, else a minute (POP-2).
+CREATE OR REPLACE FUNCTION queen._lease_seconds(p_asked integer, p_queue integer) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT coalesce(nullif(greatest(p_asked, 0), 0), nullif(greatest(p_queue, 0), 0), 60)
 $$;
 
 -- @
--- Claims candidates in order until p_budget messages, p_max_partitions partitions or _pop_bytes()
--- are taken. A null id is a name nobody knows. p_idle and p_untils, when given, are what a look without locks at
--- p_now has shown: nothing pending, or a live lease until then; these get their verdict without a
--- claim: 256 of them take 9 ms instead of 49 (2026-11-29, 2 busy cores). A push that came since is
--- announced after its commit, so its mark outlives the verdict. o_parts: what was taken, in the
--- shape of the pops' meta; o_blobs in the same order; o_states: a verdict for each candidate that
--- was reached.
-CREATE OR REPLACE FUNCTION queen._claim_many(
-    p_qids uuid[], p_pids uuid[], p_names text[], p_group text, p_budget integer,
-    p_lease_s integer, p_worker text, p_auto_ack boolean, p_max_partitions integer, p_mode text,
-    p_at timestamptz, p_skip_window boolean, p_name_queue boolean, p_now timestamptz,
-    p_idle boolean[], p_untils timestamptz[],
-    OUT o_parts jsonb[], OUT o_blobs bytea[], OUT o_states jsonb[])
-LANGUAGE plpgsql AS $$
+-- The time that lies p_seconds back, for delay and window; without one everything is older.
+CREATE OR REPLACE FUNCTION queen._older(p_now timestamptz, p_seconds integer) RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN p_seconds > 0 THEN p_now - make_interval(secs => p_seconds)
+                ELSE 'infinity' END
+$$;
+
+-- @
+-- The claim: takes from the partitions (p_qids[i], p_names[i]) in their order, until p_budget
+-- messages, p_max_partitions partitions or _pop_bytes() are had, as leases or, with p_auto_ack, by
+-- moving the cursors at once. A name given twice counts once (CL-13).
+--   o_parts    what was taken: the partition objects of the pops' meta; o_blobs in their order
+--   o_names, o_ids, o_lasts, o_untils   what was looked at, in order: name; id, null for a name
+--              nobody knows; last offset; the end of the lease that keeps it from us
+--   o_took     the places among these that were taken
+--   o_reached  the last place that counts; those after it get no verdict
+-- Who counts and was neither taken nor is leased is empty: no data, or held back by delay or window
+-- (CL-6, CL-7). Leased is also, for a quarter of a second, what was skipped because its row is locked
+-- while data is pending, or its row could not be created without waiting (CL-12, F-5).
+--
+-- Sets instead of a loop of claims (CL-11). One statement looks and locks, one walks segments and
+-- brings their blobs, one writes, one tells. Another round follows only when the first promised more
+-- than there was: the delay withholds, retention deleted, blobs are too many bytes, or a cursor is
+-- to be created that this pop might not reach.
+--
+-- Locks. A plpgsql cursor fetches one row at a time and a lock is taken when its row is fetched, so
+-- names behind the last useful one are neither locked nor looked up, and no more rows are locked than
+-- partitions are wanted, or than promise the budget. A locked row that turns out withheld or empty
+-- stays locked until the pop ends, with neither lease nor attempt; others see it leased for a moment.
+-- A round after the first locks at least twice as many rows as the one before, whatever the budget,
+-- so that many withheld partitions cost few rounds; what this pop then does not reach gets no verdict.
+--
+-- Order (CL-14). The last offset is read before locks and segments, so what lies beyond it was
+-- announced after the candidate was picked.
+--
+-- Plans. Every step goes from the candidates by primary key or unique name, as nested loops, which
+-- keep the order of their outer side. The settings say so because a kept plan may be older than its
+-- tables are large (F-54); and without them the server makes a new plan at most calls for few names,
+-- which costs more than the call.
+CREATE OR REPLACE FUNCTION queen._claim(
+    p_qids uuid[], p_names text[], p_group text, p_budget integer, p_lease_s integer,
+    p_worker text, p_auto_ack boolean, p_max_partitions integer, p_mode text, p_at timestamptz,
+    p_skip_window boolean, p_name_queue boolean, p_now timestamptz,
+    OUT o_parts jsonb[], OUT o_blobs bytea[], OUT o_names text[], OUT o_ids uuid[],
+    OUT o_lasts bigint[], OUT o_untils timestamptz[], OUT o_took integer[], OUT o_reached integer)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
 DECLARE
-    v_budget integer := greatest(coalesce(p_budget, 1), 1);
-    v_max    integer := CASE WHEN p_max_partitions > 0 THEN p_max_partitions ELSE 2147483647 END;
-    v_qid    uuid;
-    v_queue  record;
-    v_claim  record;
-    v_part   jsonb;
-    v_state  jsonb;
-    v_blob   bytea;
-    v_bytes  bigint := 0;
+    c_all       CONSTANT integer := 2147483647;
+    v_left      integer := greatest(coalesce(p_budget, 1), 1);
+    v_max       integer := CASE WHEN p_max_partitions > 0 THEN p_max_partitions ELSE c_all END;
+    v_bytes     bigint := 0;                -- taken
+    v_from      integer := 1;               -- the first candidate of this round
+    v_next      integer;                    -- and of the next one
+    v_least     integer := 1;               -- rows this round locks in any case
+    v_seen      integer := 0;               -- places used in o_names and its like
+    v_row       record;
+    v_committed bigint;
+    v_skipped   integer[] := '{}';
+    v_claimed   integer;                    -- locked in this round:
+    v_places    integer[];
+    v_pids      uuid[];
+    v_cursors   bigint[];
+    v_ripes     timestamptz[];
+    v_messages  bigint;                     -- at most so many do they hold
+    v_stored    bigint;                     -- and so many bytes
+    v_before    integer;
+    v_place     integer;
+    v_first     bigint;
+    v_take      integer;
+    v_size      integer;
+    v_of_one    bigint;                     -- bytes looked at in one partition
+    v_cut       boolean;
+    v_n         integer := 0;               -- partitions taken:
+    v_firsts    bigint[] := '{}';
+    v_ends      bigint[] := '{}';
+    v_taken     integer[] := '{}';
+    v_queues    text[] := '{}';             -- by place
+    v_leases    integer[] := '{}';
+    v_attempts  integer[];
+    v_of        integer[] := '{}';          -- segments taken: the partition each belongs to
+    v_bases     bigint[] := '{}';
+    v_starts    integer[] := '{}';
+    v_takes     integer[] := '{}';
+    v_counts    integer[] := '{}';
+    v_times     timestamptz[] := '{}';
+    v_rows      NO SCROLL CURSOR FOR
+        SELECT n.i, n.qid, n.name, p.pid, p.last_offset, p.stored_bytes, p.queue, p.lease, p.ripe,
+               p.quiet, l.committed AS locked, c.committed, c.until,
+               p.last_offset - greatest(c.committed, p.log_start - 1) AS pending
+        FROM (SELECT u.qid, u.name, min(u.i)::integer AS i
+              FROM unnest(p_qids, p_names) WITH ORDINALITY AS u (qid, name, i)
+              GROUP BY u.qid, u.name HAVING min(u.i) >= v_from
+              ORDER BY 3 OFFSET 0) n
+        LEFT JOIN LATERAL (
+            SELECT p.id AS pid, p.last_offset, p.log_start, p.stored_bytes, q.name AS queue,
+                   queen._lease_seconds(p_lease_s, q.lease_time) AS lease,
+                   queen._older(p_now, q.delayed_processing) AS ripe,
+                   p_skip_window OR p.newest_at IS NULL
+                       OR p.newest_at <= queen._older(p_now, q.window_buffer) AS quiet
+            FROM queen.log_partitions p
+            JOIN queen.queues q ON q.id = p.queue_id
+            WHERE p.queue_id = n.qid AND p.name = n.name
+            OFFSET 0) p ON true
+        LEFT JOIN LATERAL (
+            SELECT k.committed, CASE WHEN k.worker_id IS NOT NULL AND k.lease_expires_at >= p_now
+                                     THEN k.lease_expires_at END AS until
+            FROM queen.log_consumers k
+            WHERE k.partition_id = p.pid AND k.consumer_group = p_group
+            OFFSET 0) c ON true
+        LEFT JOIN LATERAL (
+            SELECT k.committed
+            FROM queen.log_consumers k
+            WHERE k.partition_id = p.pid AND k.consumer_group = p_group
+              AND p.quiet AND c.until IS NULL AND c.committed < p.last_offset
+              AND (k.worker_id IS NULL OR k.lease_expires_at IS NULL
+                   OR k.lease_expires_at < p_now)
+              AND k.committed < p.last_offset
+            FOR UPDATE SKIP LOCKED) l ON true;
 BEGIN
     o_parts := '{}';
     o_blobs := '{}';
-    o_states := '{}';
-    FOR i IN 1..coalesce(cardinality(p_pids), 0) LOOP
-        EXIT WHEN v_budget <= 0 OR v_max <= 0 OR v_bytes >= queen._pop_bytes();
-        IF p_pids[i] IS NULL THEN
-            o_states := array_append(o_states, jsonb_build_object('p', p_names[i], 's', 'empty'));
-            CONTINUE;
-        ELSIF p_untils[i] IS NOT NULL THEN
-            o_states := array_append(o_states, queen._leased(
-                p_names[i], p_pids[i], p_untils[i],
-                ceil(extract(epoch FROM p_untils[i] - p_now) * 1000)::bigint));
-            CONTINUE;
-        ELSIF p_idle[i] THEN
-            o_states := array_append(o_states, jsonb_build_object(
-                'p', p_names[i], 'id', p_pids[i], 's', 'empty'));
-            CONTINUE;
-        END IF;
-        IF v_qid IS DISTINCT FROM p_qids[i] THEN
-            v_qid := p_qids[i];
-            SELECT q.name, q.delayed_processing,
-                   CASE WHEN p_skip_window THEN 0 ELSE q.window_buffer END AS window_buffer,
-                   coalesce(nullif(greatest(p_lease_s, 0), 0),
-                            nullif(greatest(q.lease_time, 0), 0), 60) AS lease
-            INTO v_queue
-            FROM queen.queues q WHERE q.id = v_qid;
-        END IF;
-        v_claim := queen._claim(
-            v_qid, p_pids[i], p_group, v_budget, v_queue.lease, p_worker, p_auto_ack,
-            v_queue.delayed_processing, v_queue.window_buffer, p_mode, p_at);
-        v_state := jsonb_build_object('p', p_names[i], 'id', p_pids[i], 's', v_claim.o_state);
-        IF v_claim.o_state = 'leased' THEN
-            v_state := queen._leased(p_names[i], p_pids[i], v_claim.o_until, v_claim.o_left_ms);
-        ELSIF v_claim.o_state = 'took' THEN
-            v_state := v_state || jsonb_build_object('lastOff', v_claim.o_last_off);
-            v_part := jsonb_build_object(
-                'partition', p_names[i], 'partitionId', p_pids[i],
-                'deliveryAttempt', v_claim.o_attempt, 'lastOff', v_claim.o_last_off,
-                'batchEnd', v_claim.o_batch_end,
-                'segments', (SELECT jsonb_agg(jsonb_build_object(
-                                 'seq', s.base, 'startOff', s.start, 'take', s.take,
-                                 'msgCount', s.count, 'createdAt', queen._iso(s.at)) ORDER BY s.n)
-                             FROM unnest(v_claim.o_bases, v_claim.o_starts, v_claim.o_takes,
-                                         v_claim.o_counts, v_claim.o_times) WITH ORDINALITY
-                                  AS s (base, start, take, count, at, n)));
-            IF NOT p_auto_ack THEN
-                v_part := v_part || jsonb_build_object('leaseLeftMs', v_claim.o_left_ms);
+    o_names := '{}';
+    o_ids := '{}';
+    o_lasts := '{}';
+    o_untils := '{}';
+    o_took := '{}';
+    o_reached := c_all;
+    LOOP
+        v_claimed := 0;
+        v_places := '{}';
+        v_pids := '{}';
+        v_cursors := '{}';
+        v_ripes := '{}';
+        v_messages := 0;
+        v_stored := 0;
+        v_next := c_all;
+        FOR v_got IN v_rows LOOP
+            v_committed := v_got.locked;
+            -- Claim first, create only what is missing: an insert on each pop made pops wait for
+            -- each other's transactions (F-9). A cursor that this pop may not reach is not created
+            -- yet: if it does, that name comes first in the next round.
+            IF v_committed IS NULL AND v_got.pid IS NOT NULL AND v_got.committed IS NULL
+               AND v_got.quiet THEN
+                IF v_claimed > 0
+                   AND (v_messages >= v_left OR v_bytes + v_stored >= queen._pop_bytes()) THEN
+                    v_next := v_got.i;
+                    EXIT;
+                END IF;
+                IF queen._create_cursor(v_got.qid, v_got.pid, p_group, p_mode, p_at) THEN
+                    SELECT k.committed INTO v_committed
+                    FROM queen.log_consumers k
+                    WHERE k.partition_id = v_got.pid AND k.consumer_group = p_group
+                      AND (k.worker_id IS NULL OR k.lease_expires_at IS NULL
+                           OR k.lease_expires_at < p_now)
+                    FOR UPDATE SKIP LOCKED;
+                END IF;
             END IF;
-            IF p_name_queue THEN
-                v_part := v_part || jsonb_build_object('queue', v_queue.name);
+            v_seen := v_seen + 1;
+            o_names[v_seen] := v_got.name;
+            o_ids[v_seen] := v_got.pid;
+            o_lasts[v_seen] := v_got.last_offset;
+            o_untils[v_seen] := v_got.until;
+            IF v_committed IS NULL THEN
+                IF v_got.until IS NULL AND v_got.quiet
+                   AND (v_got.committed IS NULL OR v_got.committed < v_got.last_offset) THEN
+                    v_skipped := array_append(v_skipped, v_seen);
+                END IF;
+                CONTINUE;
             END IF;
-            o_parts := array_append(o_parts, v_part);
-            FOREACH v_blob IN ARRAY v_claim.o_blobs LOOP
-                o_blobs := array_append(o_blobs, v_blob);
-                v_bytes := v_bytes + octet_length(v_blob);
-            END LOOP;
-            v_budget := v_budget - v_claim.o_taken;
-            v_max := v_max - 1;
+            v_queues[v_seen] := v_got.queue;
+            v_leases[v_seen] := v_got.lease;
+            v_claimed := v_claimed + 1;
+            v_places[v_claimed] := v_seen;
+            v_pids[v_claimed] := v_got.pid;
+            v_cursors[v_claimed] := v_committed;
+            v_ripes[v_claimed] := v_got.ripe;
+            v_messages := v_messages + v_got.pending;
+            v_stored := v_stored + v_got.stored_bytes;
+            IF v_claimed >= v_least AND (v_claimed >= v_max OR v_messages >= v_left) THEN
+                v_next := v_got.i + 1;
+                EXIT;
+            END IF;
+        END LOOP;
+        EXIT WHEN v_claimed = 0;
+
+        -- The walk. Where a partition begins: the head probe is one step back, and the test whether
+        -- that segment holds the wanted offset stands outside of it, so that a miss cannot walk the
+        -- consumed head (CL-5); else the first segment after the gap. From there on offsets have no
+        -- gaps (001), so a range of offsets holds the budget, and a deep backlog costs no more than
+        -- what is delivered. What the delay withholds is a suffix, for stamps never go back (CL-6).
+        -- Places and blobs are of one snapshot: retention cannot come in between.
+        v_place := 0;
+        v_before := v_n;
+        FOR v_row IN
+            SELECT u.place, u.committed, s.base_offset, s.end_offset, s.created_at, s.blob
+            FROM (SELECT w.place, w.pid, w.committed, w.ripe
+                  FROM unnest(v_places, v_pids, v_cursors, v_ripes)
+                       AS w (place, pid, committed, ripe)
+                  ORDER BY w.place OFFSET 0) u
+            CROSS JOIN LATERAL (
+                SELECT coalesce(
+                    (SELECT h.base_offset
+                     FROM (SELECT g.base_offset, g.end_offset
+                           FROM queen.log_segments g
+                           WHERE g.partition_id = u.pid AND g.base_offset <= u.committed + 1
+                           ORDER BY g.base_offset DESC LIMIT 1) h
+                     WHERE h.end_offset > u.committed),
+                    (SELECT g.base_offset
+                     FROM queen.log_segments g
+                     WHERE g.partition_id = u.pid AND g.base_offset > u.committed + 1
+                     ORDER BY g.base_offset LIMIT 1)) AS base
+                OFFSET 0) f
+            CROSS JOIN LATERAL (
+                SELECT g.base_offset, g.end_offset, g.created_at, g.blob
+                FROM queen.log_segments g
+                WHERE g.partition_id = u.pid AND g.base_offset >= f.base
+                  AND g.base_offset < greatest(f.base, u.committed + 1) + v_left
+                  AND g.created_at <= u.ripe
+                ORDER BY g.base_offset OFFSET 0) s
+        LOOP
+            v_first := greatest(v_row.base_offset, v_row.committed + 1);
+            IF v_row.place <> v_place THEN
+                EXIT WHEN v_max <= 0 OR v_bytes >= queen._pop_bytes();
+                ASSERT v_row.place > v_place, 'partitions come in order';
+                v_place := v_row.place;
+                v_max := v_max - 1;
+                v_n := v_n + 1;
+                o_took[v_n] := v_place;
+                v_firsts[v_n] := v_first;
+                v_ends[v_n] := v_first - 1;
+                v_taken[v_n] := 0;
+                v_of_one := 0;
+                v_cut := false;
+            END IF;
+            CONTINUE WHEN v_cut;
+            v_size := octet_length(v_row.blob);
+            v_of_one := v_of_one + v_size;
+            v_cut := v_taken[v_n] > 0 AND v_of_one > queen._pop_bytes();
+            CONTINUE WHEN v_cut;
+            ASSERT v_first = v_ends[v_n] + 1, 'segments come in order, without gaps';
+            v_take := least(v_row.end_offset - v_first + 1, v_left);
+            v_left := v_left - v_take;
+            v_bytes := v_bytes + v_size;
+            v_taken[v_n] := v_taken[v_n] + v_take;
+            v_ends[v_n] := v_first + v_take - 1;
+            v_of := array_append(v_of, v_n);
+            v_bases := array_append(v_bases, v_row.base_offset);
+            v_starts := array_append(v_starts, (v_first - v_row.base_offset)::integer);
+            v_takes := array_append(v_takes, v_take);
+            v_counts := array_append(v_counts,
+                                     (v_row.end_offset - v_row.base_offset + 1)::integer);
+            v_times := array_append(v_times, v_row.created_at);
+            o_blobs := array_append(o_blobs, v_row.blob);
+            EXIT WHEN v_left <= 0;
+        END LOOP;
+        IF v_left <= 0 OR v_max <= 0 OR v_bytes >= queen._pop_bytes() THEN
+            o_reached := o_took[v_n];
+            v_next := c_all;
         END IF;
-        o_states := array_append(o_states, v_state);
+
+        -- Seal: retention emptied the partition, so the cursor goes to the offset that was read
+        -- above and the partition stops looking pending (CL-8, F-11). Never past segments that
+        -- exist, withheld or pushed meanwhile (F-12). Lease and attempts stay as they are.
+        IF v_claimed > v_n - v_before THEN
+            UPDATE queen.log_consumers k SET committed = o_lasts[u.place]
+            FROM unnest(v_places, v_pids) AS u (place, pid)
+            WHERE k.partition_id = u.pid AND k.consumer_group = p_group
+              AND u.place <= o_reached AND NOT u.place = ANY (o_took)
+              AND k.committed < o_lasts[u.place]
+              AND (SELECT g.base_offset FROM queen.log_segments g
+                   WHERE g.partition_id = u.pid LIMIT 1) IS NULL;
+        END IF;
+        EXIT WHEN v_next = c_all;
+        v_from := v_next;
+        v_least := least(v_least * 2, 1024);
     END LOOP;
+
+    -- What was skipped, once more without locks: its holder may have left a lease, or nothing.
+    IF cardinality(v_skipped) > 0 THEN
+        FOR v_row IN
+            SELECT u.place,
+                   CASE WHEN k.worker_id IS NOT NULL AND k.lease_expires_at >= p_now
+                        THEN k.lease_expires_at
+                        WHEN k.committed IS NULL OR k.committed < o_lasts[u.place]
+                        THEN p_now + interval '250 ms' END AS until
+            FROM unnest(v_skipped) AS u (place)
+            LEFT JOIN queen.log_consumers k
+              ON k.partition_id = o_ids[u.place] AND k.consumer_group = p_group
+        LOOP
+            o_untils[v_row.place] := v_row.until;
+        END LOOP;
+    END IF;
+    IF v_n = 0 THEN
+        RETURN;
+    END IF;
+
+    IF p_auto_ack THEN
+        UPDATE queen.log_consumers k SET
+            committed = v_ends[t.n], worker_id = NULL, lease_expires_at = NULL,
+            lease_acquired_at = NULL, batch_end = NULL,
+            total_consumed = k.total_consumed + v_taken[t.n]
+        FROM unnest(o_took) WITH ORDINALITY AS t (place, n)
+        WHERE k.partition_id = o_ids[t.place] AND k.consumer_group = p_group;
+        v_attempts := array_fill(1, ARRAY[v_n]);
+    ELSE
+        WITH leased AS (
+            UPDATE queen.log_consumers k SET
+                worker_id = p_worker,
+                lease_expires_at = p_now + make_interval(secs => v_leases[t.place]),
+                lease_acquired_at = p_now, batch_end = v_ends[t.n],
+                prior_attempt_offset = k.attempt_offset, prior_attempt_count = k.attempt_count,
+                attempt_count = CASE WHEN k.attempt_offset IS NOT DISTINCT FROM v_firsts[t.n]
+                                     THEN k.attempt_count + 1 ELSE 1 END,
+                attempt_offset = v_firsts[t.n]
+            FROM unnest(o_took) WITH ORDINALITY AS t (place, n)
+            WHERE k.partition_id = o_ids[t.place] AND k.consumer_group = p_group
+            RETURNING t.n, k.attempt_count)
+        SELECT array_agg(l.attempt_count ORDER BY l.n) INTO v_attempts FROM leased l;
+    END IF;
+    SELECT array_agg(t.part ORDER BY t.n) INTO o_parts
+    FROM (SELECT s.n,
+                 jsonb_build_object(
+                     'partition', o_names[o_took[s.n]], 'partitionId', o_ids[o_took[s.n]],
+                     'deliveryAttempt', v_attempts[s.n], 'lastOff', o_lasts[o_took[s.n]],
+                     'batchEnd', v_ends[s.n],
+                     'segments', jsonb_agg(jsonb_build_object(
+                         'seq', s.base, 'startOff', s.start, 'take', s.take, 'msgCount', s.count,
+                         'createdAt', queen._iso(s.at)) ORDER BY s.base))
+                 || CASE WHEN p_auto_ack THEN '{}' ELSE jsonb_build_object(
+                        'leaseLeftMs', v_leases[o_took[s.n]] * 1000::bigint) END
+                 || CASE WHEN p_name_queue THEN jsonb_build_object(
+                        'queue', v_queues[o_took[s.n]]) ELSE '{}' END AS part
+          FROM unnest(v_of, v_bases, v_starts, v_takes, v_counts, v_times)
+               AS s (n, base, start, take, count, at)
+          GROUP BY s.n) t;
 END $$;
 
 -- @
@@ -429,7 +522,7 @@ $$;
 
 -- @
 -- The claim on one named partition: rows of slices, none when nothing is to be had. Lease of zero
--- or null seconds: the queue's.
+-- or null seconds: the queue's. The list pop as rows, so that there is one claim.
 CREATE OR REPLACE FUNCTION queen.log_pop_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
@@ -439,26 +532,18 @@ RETURNS TABLE (r_base bigint, r_start_idx integer, r_take integer, r_msg_count i
                r_created_at timestamptz, r_blob bytea)
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
-    v_queue record;
-    v_claim record;
+    v_pop record;
 BEGIN
-    SELECT p.id AS pid, q.id AS qid, q.delayed_processing, q.window_buffer, q.lease_time
-    INTO v_queue
-    FROM queen.queues q
-    JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = p_partition
-    WHERE q.tenant_id = p_tenant AND q.name = p_queue;
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-    v_claim := queen._claim(
-        v_queue.qid, v_queue.pid, p_group, greatest(coalesce(p_budget, 1), 1),
-        coalesce(nullif(greatest(p_lease_s, 0), 0),
-                 nullif(greatest(v_queue.lease_time, 0), 0), 60),
-        p_worker, p_auto_ack, v_queue.delayed_processing,
-        CASE WHEN p_skip_window THEN 0 ELSE v_queue.window_buffer END, v_sub.mode, v_sub.at);
-    RETURN QUERY SELECT * FROM unnest(v_claim.o_bases, v_claim.o_starts, v_claim.o_takes,
-                                      v_claim.o_counts, v_claim.o_times, v_claim.o_blobs);
+    SELECT l.meta, l.blobs INTO v_pop
+    FROM queen.log_pop_list_v1(p_queue, p_group, ARRAY[p_partition], p_budget, p_lease_s, p_worker,
+                               p_auto_ack, 1, p_sub_mode, p_sub_from, p_skip_window, p_tenant,
+                               p_conflate) l;
+    RETURN QUERY
+        SELECT (s.seg ->> 'seq')::bigint, (s.seg ->> 'startOff')::integer,
+               (s.seg ->> 'take')::integer, (s.seg ->> 'msgCount')::integer,
+               (s.seg ->> 'createdAt')::timestamptz, v_pop.blobs[s.n]
+        FROM jsonb_array_elements(v_pop.meta #> '{partitions,0,segments}') WITH ORDINALITY
+             AS s (seg, n);
 END $$;
 
 -- @
@@ -507,48 +592,49 @@ END $$;
 -- @
 -- Pops from a list of partitions, in its order. states: [{p, id, s: took | empty | leased, until,
 -- leftMs (leased only), lastOff (took only)}]; names beyond budget or partition count have none,
--- a name given twice counts once (CL-13), an unknown one is empty.
+-- a name given twice counts once (CL-13), an unknown one is empty. Settings: as for the claim.
 CREATE OR REPLACE FUNCTION queen.log_pop_list_v1(
     p_queue text, p_group text, p_names text[], p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
     OUT meta jsonb, OUT blobs bytea[], OUT states jsonb)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
 DECLARE
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
-    v_now    timestamptz := queen._clock();
-    v_queue  record;
-    v_pids   uuid[];
-    v_names  text[];
-    v_idle   boolean[];
-    v_untils timestamptz[];
-    v_claim  record;
+    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
+    v_now   timestamptz := queen._clock();
+    v_queue record;
+    v_claim record;
 BEGIN
-    SELECT q.id, q.delayed_processing, q.window_buffer,
+    SELECT q.id, q.delayed_processing AS delay, q.window_buffer AS wait,
            EXISTS (SELECT 1 FROM queen.consumer_groups_metadata m
                    WHERE m.queue_id = q.id AND m.consumer_group = p_group) AS seeded
     INTO v_queue
     FROM queen.queues q WHERE q.tenant_id = p_tenant AND q.name = p_queue;
-    SELECT array_agg(p.id ORDER BY n.ord), array_agg(n.name ORDER BY n.ord),
-           array_agg(p.last_offset <= c.committed ORDER BY n.ord),
-           array_agg(CASE WHEN c.worker_id IS NOT NULL AND c.lease_expires_at >= v_now
-                          THEN c.lease_expires_at END ORDER BY n.ord)
-    INTO v_pids, v_names, v_idle, v_untils
-    FROM (SELECT u.name, min(u.ord) AS ord
-          FROM unnest(p_names) WITH ORDINALITY AS u (name, ord) GROUP BY u.name) n
-    LEFT JOIN queen.log_partitions p ON p.queue_id = v_queue.id AND p.name = n.name
-    LEFT JOIN queen.log_consumers c ON c.partition_id = p.id AND c.consumer_group = p_group;
-    v_claim := queen._claim_many(
-        array_fill(v_queue.id, ARRAY[coalesce(cardinality(v_pids), 0)]), v_pids, v_names, p_group,
+    v_claim := queen._claim(
+        array_fill(v_queue.id, ARRAY[coalesce(cardinality(p_names), 0)]), p_names, p_group,
         p_budget, p_lease_s, p_worker, p_auto_ack, p_max_partitions, v_sub.mode, v_sub.at,
-        p_skip_window, false, v_now, v_idle, v_untils);
+        p_skip_window, false, v_now);
+    SELECT coalesce(jsonb_agg(
+               CASE WHEN n.id IS NULL THEN jsonb_build_object('p', n.name, 's', 'empty')
+                    WHEN n.i = ANY (v_claim.o_took) THEN jsonb_build_object(
+                        'p', n.name, 'id', n.id, 's', 'took', 'lastOff', n.last_off)
+                    WHEN n.until IS NOT NULL THEN jsonb_build_object(
+                        'p', n.name, 'id', n.id, 's', 'leased', 'until', queen._iso(n.until),
+                        'leftMs', ceil(extract(epoch FROM n.until - v_now) * 1000)::bigint)
+                    ELSE jsonb_build_object('p', n.name, 'id', n.id, 's', 'empty') END
+               ORDER BY n.i), '[]')
+    INTO states
+    FROM unnest(v_claim.o_names, v_claim.o_ids, v_claim.o_untils, v_claim.o_lasts) WITH ORDINALITY
+         AS n (name, id, until, last_off, i)
+    WHERE n.i <= v_claim.o_reached;
     meta := jsonb_build_object(
         'partitions', to_jsonb(v_claim.o_parts), 'seeded', coalesce(v_queue.seeded, false),
-        'delay', coalesce(v_queue.delayed_processing, 0),
-        'window', coalesce(v_queue.window_buffer, 0));
+        'delay', coalesce(v_queue.delay, 0), 'window', coalesce(v_queue.wait, 0));
     blobs := v_claim.o_blobs;
-    states := to_jsonb(v_claim.o_states);
 END $$;
 
 -- @
@@ -558,9 +644,8 @@ SELECT queen._keep_only(ARRAY[
     '_register_group(uuid, uuid, text, text, timestamptz)',
     '_create_cursor(uuid, uuid, text, text, timestamptz)',
     '_pop_bytes()',
-    '_claim(uuid, uuid, text, integer, integer, text, boolean, integer, integer, text, timestamptz)',
-    '_leased(text, uuid, timestamptz, bigint)',
-    '_claim_many(uuid[], uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz, boolean[], timestamptz[])',
+    '_lease_seconds(integer, integer)', '_older(timestamptz, integer)',
+    '_claim(uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz)',
     '_wire(jsonb, bytea[])',
     'log_pop_v1(text, text, text, integer, integer, text, boolean, text, text, boolean, uuid, boolean)',
     'log_pop_specific_v1(text, text, text, integer, integer, text, boolean, text, text, uuid, boolean)',
