@@ -208,8 +208,10 @@ CREATE OR REPLACE FUNCTION queen._claim(
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 AS $$
 DECLARE
     c_all       CONSTANT integer := 2147483647;
@@ -238,6 +240,7 @@ DECLARE
     v_of_one    bigint;                     -- bytes looked at in one partition
     v_cut       boolean;
     v_n         integer := 0;               -- partitions taken:
+    v_ids       uuid[] := '{}';
     v_firsts    bigint[] := '{}';
     v_ends      bigint[] := '{}';
     v_taken     integer[] := '{}';
@@ -309,7 +312,8 @@ BEGIN
             IF v_committed IS NULL AND v_got.pid IS NOT NULL AND v_got.committed IS NULL
                AND v_got.quiet THEN
                 IF v_claimed > 0
-                   AND (v_messages >= v_left OR v_bytes + v_stored >= queen._pop_bytes()) THEN
+                   AND (v_claimed >= v_max OR v_messages >= v_left
+                        OR v_bytes + v_stored >= queen._pop_bytes()) THEN
                     v_next := v_got.i;
                     EXIT;
                 END IF;
@@ -359,7 +363,7 @@ BEGIN
         v_place := 0;
         v_before := v_n;
         FOR v_row IN
-            SELECT u.place, u.committed, s.base_offset, s.end_offset, s.created_at, s.blob
+            SELECT u.place, u.pid, u.committed, s.base_offset, s.end_offset, s.created_at, s.blob
             FROM (SELECT w.place, w.pid, w.committed, w.ripe
                   FROM unnest(v_places, v_pids, v_cursors, v_ripes)
                        AS w (place, pid, committed, ripe)
@@ -393,6 +397,7 @@ BEGIN
                 v_max := v_max - 1;
                 v_n := v_n + 1;
                 o_took[v_n] := v_place;
+                v_ids[v_n] := v_row.pid;
                 v_firsts[v_n] := v_first;
                 v_ends[v_n] := v_first - 1;
                 v_taken[v_n] := 0;
@@ -429,13 +434,14 @@ BEGIN
         -- above and the partition stops looking pending (CL-8, F-11). Never past segments that
         -- exist, withheld or pushed meanwhile (F-12). Lease and attempts stay as they are.
         IF v_claimed > v_n - v_before THEN
-            UPDATE queen.log_consumers k SET committed = o_lasts[u.place]
-            FROM unnest(v_places, v_pids) AS u (place, pid)
-            WHERE k.partition_id = u.pid AND k.consumer_group = p_group
-              AND u.place <= o_reached AND NOT u.place = ANY (o_took)
-              AND k.committed < o_lasts[u.place]
+            UPDATE queen.log_consumers k
+            SET committed = o_lasts[v_places[array_position(v_pids, k.partition_id)]]
+            WHERE k.partition_id = ANY (v_pids) AND k.consumer_group = p_group
+              AND NOT k.partition_id = ANY (v_ids)
+              AND v_places[array_position(v_pids, k.partition_id)] <= o_reached
+              AND k.committed < o_lasts[v_places[array_position(v_pids, k.partition_id)]]
               AND (SELECT g.base_offset FROM queen.log_segments g
-                   WHERE g.partition_id = u.pid LIMIT 1) IS NULL;
+                   WHERE g.partition_id = k.partition_id LIMIT 1) IS NULL;
         END IF;
         EXIT WHEN v_next = c_all;
         v_from := v_next;
@@ -451,8 +457,11 @@ BEGIN
                         WHEN k.committed IS NULL OR k.committed < o_lasts[u.place]
                         THEN p_now + interval '250 ms' END AS until
             FROM unnest(v_skipped) AS u (place)
-            LEFT JOIN queen.log_consumers k
-              ON k.partition_id = o_ids[u.place] AND k.consumer_group = p_group
+            LEFT JOIN LATERAL (
+                SELECT k.committed, k.worker_id, k.lease_expires_at
+                FROM queen.log_consumers k
+                WHERE k.partition_id = o_ids[u.place] AND k.consumer_group = p_group
+                OFFSET 0) k ON true
         LOOP
             o_untils[v_row.place] := v_row.until;
         END LOOP;
@@ -461,28 +470,30 @@ BEGIN
         RETURN;
     END IF;
 
+    -- Without a join: the planner may begin a join at the table, with every row of the group.
     IF p_auto_ack THEN
         UPDATE queen.log_consumers k SET
-            committed = v_ends[t.n], worker_id = NULL, lease_expires_at = NULL,
-            lease_acquired_at = NULL, batch_end = NULL,
-            total_consumed = k.total_consumed + v_taken[t.n]
-        FROM unnest(o_took) WITH ORDINALITY AS t (place, n)
-        WHERE k.partition_id = o_ids[t.place] AND k.consumer_group = p_group;
+            worker_id = NULL, lease_expires_at = NULL, lease_acquired_at = NULL, batch_end = NULL,
+            (committed, total_consumed) = (
+                SELECT v_ends[n], k.total_consumed + v_taken[n]
+                FROM array_position(v_ids, k.partition_id) n)
+        WHERE k.partition_id = ANY (v_ids) AND k.consumer_group = p_group;
         v_attempts := array_fill(1, ARRAY[v_n]);
     ELSE
         WITH leased AS (
             UPDATE queen.log_consumers k SET
-                worker_id = p_worker,
-                lease_expires_at = p_now + make_interval(secs => v_leases[t.place]),
-                lease_acquired_at = p_now, batch_end = v_ends[t.n],
+                worker_id = p_worker, lease_acquired_at = p_now,
                 prior_attempt_offset = k.attempt_offset, prior_attempt_count = k.attempt_count,
-                attempt_count = CASE WHEN k.attempt_offset IS NOT DISTINCT FROM v_firsts[t.n]
-                                     THEN k.attempt_count + 1 ELSE 1 END,
-                attempt_offset = v_firsts[t.n]
-            FROM unnest(o_took) WITH ORDINALITY AS t (place, n)
-            WHERE k.partition_id = o_ids[t.place] AND k.consumer_group = p_group
-            RETURNING t.n, k.attempt_count)
-        SELECT array_agg(l.attempt_count ORDER BY l.n) INTO v_attempts FROM leased l;
+                (lease_expires_at, batch_end, attempt_offset, attempt_count) = (
+                    SELECT p_now + make_interval(secs => v_leases[o_took[n]]), v_ends[n],
+                           v_firsts[n],
+                           CASE WHEN k.attempt_offset IS NOT DISTINCT FROM v_firsts[n]
+                                THEN k.attempt_count + 1 ELSE 1 END
+                    FROM array_position(v_ids, k.partition_id) n)
+            WHERE k.partition_id = ANY (v_ids) AND k.consumer_group = p_group
+            RETURNING k.partition_id, k.attempt_count)
+        SELECT array_agg(l.attempt_count ORDER BY array_position(v_ids, l.partition_id))
+        INTO v_attempts FROM leased l;
     END IF;
     SELECT array_agg(t.part ORDER BY t.n) INTO o_parts
     FROM (SELECT s.n,
@@ -602,6 +613,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_list_v1(
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 AS $$
 DECLARE
     v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);

@@ -79,6 +79,8 @@ public:
     SqlRows finish(); ///< waits for it; throws SqlError when it failed
 
     int pid() const; ///< of the backend
+    /// From here on the server's notices go to this list, which has to outlive the session.
+    void collect_notices(std::vector<std::string>& into);
     /// Asks until the condition holds, an expression with or without FROM; throws
     /// std::runtime_error after 60 s.
     void wait_for(const std::string& condition, const std::vector<SqlArg>& args = {});
