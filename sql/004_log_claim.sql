@@ -374,8 +374,9 @@ BEGIN
         -- that segment holds the wanted offset stands outside of it, so that a miss cannot walk the
         -- consumed head (CL-5); else the first segment after the gap. From there on offsets have no
         -- gaps (001), so a range of offsets holds the budget, and a deep backlog costs no more than
-        -- what is delivered. What the delay withholds is a suffix, for stamps never go back (CL-6).
-        -- Places and blobs are of one snapshot: retention cannot come in between.
+        -- what is delivered; a hole that should not be there only makes a batch shorter. What the
+        -- delay withholds is a suffix, for stamps never go back (CL-6). Places and
+        -- blobs are of one snapshot: retention cannot come in between.
         v_place := 0;
         v_before := v_n;
         FOR v_row IN
@@ -425,7 +426,7 @@ BEGIN
             v_of_one := v_of_one + v_size;
             v_cut := v_taken[v_n] > 0 AND v_of_one > queen._pop_bytes();
             CONTINUE WHEN v_cut;
-            ASSERT v_first = v_ends[v_n] + 1, 'segments come in order, without gaps';
+            ASSERT v_first > v_ends[v_n], 'segments come in order';
             v_take := least(v_row.end_offset - v_first + 1, v_left);
             v_left := v_left - v_take;
             v_bytes := v_bytes + v_size;
