@@ -83,16 +83,15 @@ DECLARE
     v_cap   integer := CASE WHEN p_max_partitions BETWEEN 1 AND 127
                             THEN least(greatest(p_max_partitions * 4, 64), 512) ELSE 512 END;
     v_qids  uuid[];
-    v_pids  uuid[];
     v_names text[];
 BEGIN
     -- OFFSET 0 makes the planner go queue by queue, over the queue's own index range, instead of
     -- joining every partition of the database to the list (F-54).
-    SELECT array_agg(s.queue_id), array_agg(s.id), array_agg(s.name) INTO v_qids, v_pids, v_names
-    FROM (SELECT l.queue_id, l.id, l.name
+    SELECT array_agg(s.queue_id), array_agg(s.name) INTO v_qids, v_names
+    FROM (SELECT l.queue_id, l.name
           FROM unnest(p_qids) AS u (qid)
           CROSS JOIN LATERAL (
-              SELECT p.queue_id, p.id, p.name
+              SELECT p.queue_id, p.name
               FROM queen.log_partitions p
               LEFT JOIN queen.log_consumers c
                 ON c.partition_id = p.id AND c.consumer_group = p_group
@@ -105,9 +104,8 @@ BEGIN
           ORDER BY random()
           LIMIT v_cap) s;
     SELECT m.o_parts, m.o_blobs INTO o_parts, o_blobs
-    FROM queen._claim_many(v_qids, v_pids, v_names, p_group, p_budget, p_lease_s, p_worker,
-                           p_auto_ack, p_max_partitions, p_mode, p_at, false, p_name_queue, v_now,
-                           NULL, NULL) m;
+    FROM queen._claim(v_qids, v_names, p_group, p_budget, p_lease_s, p_worker, p_auto_ack,
+                      p_max_partitions, p_mode, p_at, false, p_name_queue, v_now) m;
     IF cardinality(o_parts) = 0 THEN
         PERFORM queen._note_empty_scan(p_qids, p_group, v_now);
     END IF;

@@ -144,6 +144,67 @@ TEST_F(PopRace, NoInsertIsTriedForACursorThatExists) {
     EXPECT_THROW(pop({.group = "first-contact"}), SqlError); // the trigger does watch
 }
 
+// CL-11: a pop locks what it can use and no more, so a hundred of them share a queue, whatever
+// lists of names they come with, while all their transactions are open.
+TEST_F(PopRace, AHundredOpenListPopsHoldDisjointPartitionsAndNoOtherLocks) {
+    constexpr int kPartitions = 1000;
+    sql.query("select queen.log_push_multi_v1(array_agg('q'::text), array_agg('p' || i), "
+              "array_agg(1), array_agg(decode(md5(i::text), 'hex')), array_agg(-1::bigint), "
+              "array_agg(convert_to(i::text, 'UTF8'))) from generate_series(1, $1::int) i",
+              {kPartitions});
+    sql.script("insert into queen.log_consumers (partition_id, consumer_group) select id, 'g' from "
+               "queen.log_partitions");
+    std::mt19937 random(11);
+    std::uniform_int_distribution<int> any(1, kPartitions);
+    std::vector<SqlSession> consumers;
+    std::multiset<std::string> taken;
+    std::size_t full = 0;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<std::string> names;
+        while (names.size() < 16) {
+            names.push_back("p" + std::to_string(any(random)));
+        }
+        consumers.push_back(impatient());
+        consumers.back().script("begin");
+        const SqlRows got =
+            consumers.back().query("select p ->> 'partition' from queen.log_pop_list_v1('q', 'g', "
+                                   "$1, 100, 60, 'w', false, "
+                                   "4) b, jsonb_array_elements(b.meta -> 'partitions') p",
+                                   {names});
+        full += got.size() == 4;
+        for (std::size_t row = 0; row < got.size(); ++row) {
+            taken.insert(got.get(row, 0));
+        }
+    }
+    EXPECT_EQ(full, 100u);
+    EXPECT_EQ(std::set<std::string>(taken.begin(), taken.end()).size(), taken.size());
+    EXPECT_EQ(sql.integer("select count(*) from (select from queen.log_consumers for update skip "
+                          "locked) free"),
+              kPartitions - static_cast<std::int64_t>(taken.size()));
+    for (SqlSession& consumer : consumers) {
+        consumer.script("commit");
+    }
+    EXPECT_EQ(sql.integer("select count(*) from queen.log_consumers where worker_id = 'w'"),
+              static_cast<std::int64_t>(taken.size()));
+}
+
+TEST_F(PopRace, NamesBehindTheBudgetAreNotLocked) {
+    push("q", "deep", {"1", "2", "3"});
+    push("q", "next", {"1"});
+    push("q", "last", {"1"});
+    sql.script("insert into queen.log_consumers (partition_id, consumer_group) select id, 'g' from "
+               "queen.log_partitions");
+    SqlSession first = impatient();
+    SqlSession second = impatient();
+    first.script("begin");
+    EXPECT_EQ(list({"deep", "next", "last"}, {.budget = 2}, &first), "deep=took");
+    second.script("begin");
+    EXPECT_EQ(list({"deep", "next", "last"}, {.budget = 1}, &second), "deep=leased(250) next=took");
+    EXPECT_EQ(list({"last"}), "last=took");
+    first.script("commit");
+    second.script("commit");
+}
+
 // F-8: a hundred consumers meet a new queue of a thousand partitions.
 TEST_F(PopRace, AHundredFirstPopsNeverWaitForEachOther) {
     run_clock();

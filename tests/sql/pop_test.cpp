@@ -98,6 +98,17 @@ TEST_F(Claim, ARetentionGapIsSkipped) {
     EXPECT_EQ(cursor("batch_end"), "3");
 }
 
+// Nothing of ours makes one, and a partition must not stand still because of it.
+TEST_F(Claim, AHoleBetweenSegmentsShortensABatchAndStopsNothing) {
+    for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+        push("q", "p", {id});
+    }
+    sql.script("delete from queen.log_segments where base_offset between 1 and 5");
+    EXPECT_EQ(pop({.budget = 3, .auto_ack = true}), "0+0*1");
+    EXPECT_EQ(pop({.budget = 3, .auto_ack = true}), "6+0*1 7+0*1");
+    EXPECT_EQ(cursor("committed || ',' || total_consumed"), "7,3");
+}
+
 TEST_F(Claim, AttemptsCountDeliveriesFromOneOffset) {
     push("q", "p", {"a", "b"});
     const auto attempt = [&] { return cursor("attempt_count || '@' || attempt_offset"); };
