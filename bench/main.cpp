@@ -21,7 +21,7 @@ constexpr Flag kFlags[] = {
     {"messages", "N", "sparse: messages delivered while measured (20000)"},
     {"consumers", "N", "sparse: waiting consumers (4)"},
     {"pops", "N", "parked: pops that wait (5000)"},
-    {"seconds", "N", "parked: length of the quiet stretch (20)"},
+    {"seconds", "N", "parked: length of the quiet stretch (35)"},
     {"help", "", "this text"},
 };
 

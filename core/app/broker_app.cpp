@@ -1,6 +1,7 @@
 #include "app/broker_app.hpp"
 
 #include "app/broker_metrics.hpp"
+#include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
 #include "base/json.hpp"
@@ -97,14 +98,9 @@ void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStat
         }
         writer.end_array().key("loaded").boolean(plugin.loaded);
         writer.key("paused").boolean(plugin.paused).key("verdict").string(plugin.verdict);
-        writer.key("faults").begin_object();
-        for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
-            if (const auto count = plugin.faults.by_kind.at(kind); count > 0) {
-                writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
-                    .integer(static_cast<std::int64_t>(count));
-            }
-        }
-        writer.end_object().end_object();
+        writer.key("faults");
+        write_faults(writer, plugin.faults);
+        writer.end_object();
     }
     writer.end_array();
 }
@@ -261,6 +257,9 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     routes = std::make_unique<http::Routes>(http::Services{
         *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
         [this](json::Writer& writer) { write_status(writer, plugins->status()); },
+        [this](json::Writer& writer) {
+            write_candidates(writer, settings.default_source, *plugins);
+        },
         [this](json::Writer& writer) { metrics->write_json(writer); },
         [this] {
             return http::Reply{.body = metrics->prometheus(),

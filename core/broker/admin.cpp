@@ -8,6 +8,29 @@
 namespace queen::broker {
 namespace {
 
+/// What makes two questions the same. The parts may hold any byte, so each is told by its length.
+std::string question(std::string_view what, std::initializer_list<std::string_view> names) {
+    std::string text(what);
+    for (const std::string_view name : names) {
+        text.append(1, ' ').append(std::to_string(name.size())).append(1, ':').append(name);
+    }
+    return text;
+}
+
+std::string question(std::string_view what, const std::string& tenant, const std::string& queue,
+                     const PartitionPage& page) {
+    return question(what, {tenant, queue, page.after ? "after" : "", page.after.value_or(""),
+                           std::to_string(page.limit)});
+}
+
+/// The store's text as an answer that is there.
+Done<std::string> always(Done<std::optional<std::string>> done) {
+    return [done = std::move(done)](Result<std::string> text) {
+        done(
+            std::move(text).map([](std::string value) { return std::optional(std::move(value)); }));
+    };
+}
+
 /// Seconds of delay and window in the answer to a configure; nullopt when it set nothing.
 std::optional<plugin::QueueConfig> settings_in(std::string_view answer) {
     const auto document = json::Document::parse(answer);
@@ -27,7 +50,8 @@ std::optional<plugin::QueueConfig> settings_in(std::string_view answer) {
 
 Admin::Admin(Store& store, Pop& pop, Announcer& announcer, const Clock& clock,
              std::chrono::milliseconds wait)
-    : store_(store), pop_(pop), announcer_(announcer), clock_(clock), wait_(wait) {}
+    : store_(store), pop_(pop), announcer_(announcer), clock_(clock), wait_(wait),
+      figures_(clock, wait) {}
 
 void Admin::configure(std::string tenant, std::string queue, std::string options_json,
                       Done<std::string> done) {
@@ -54,13 +78,65 @@ void Admin::delete_queue(std::string tenant, std::string queue, Done<bool> done)
                         });
 }
 
-void Admin::queue_detail(std::string tenant, std::string queue,
-                         Done<std::optional<std::string>> done) {
-    store_.queue_detail(clock_.now() + wait_, std::move(tenant), std::move(queue), std::move(done));
+void Admin::queue_detail(const std::string& tenant, const std::string& queue,
+                         const PartitionPage& page, Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question("detail", tenant, queue, page),
+        [this, tenant, queue, page](SteadyTime deadline, Done<std::optional<std::string>> got) {
+            store_.queue_detail(deadline, tenant, queue, page, std::move(got));
+        },
+        std::move(done));
 }
 
-void Admin::list_queues(std::string tenant, Done<std::string> done) {
-    store_.list_queues(clock_.now() + wait_, std::move(tenant), std::move(done));
+void Admin::queue_depth(const std::string& tenant, const std::string& queue,
+                        const std::optional<std::string>& group, const PartitionPage& page,
+                        Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question("depth", tenant, queue, page) +
+            question("", {group ? "of" : "", group.value_or("")}),
+        [this, tenant, queue, group, page](SteadyTime deadline,
+                                           Done<std::optional<std::string>> got) {
+            store_.queue_depth(deadline, tenant, queue, group, page, std::move(got));
+        },
+        std::move(done));
+}
+
+void Admin::queue_sizes(const std::string& tenant, const std::string& queue,
+                        const PartitionPage& page, Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question("sizes", tenant, queue, page),
+        [this, tenant, queue, page](SteadyTime deadline, Done<std::optional<std::string>> got) {
+            store_.queue_sizes(deadline, tenant, queue, page, std::move(got));
+        },
+        std::move(done));
+}
+
+void Admin::list_queues(const std::string& tenant, Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question("queues", {tenant}),
+        [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
+            store_.list_queues(deadline, tenant, always(std::move(got)));
+        },
+        std::move(done));
+}
+
+void Admin::list_labels(const std::string& tenant, Label label,
+                        Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question(label == Label::task ? "tasks" : "namespaces", {tenant}),
+        [this, tenant, label](SteadyTime deadline, Done<std::optional<std::string>> got) {
+            store_.list_labels(deadline, tenant, label, always(std::move(got)));
+        },
+        std::move(done));
+}
+
+void Admin::overview(const std::string& tenant, Done<std::optional<std::string>> done) {
+    figures_.ask(
+        question("overview", {tenant}),
+        [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
+            store_.overview(deadline, tenant, always(std::move(got)));
+        },
+        std::move(done));
 }
 
 void Admin::ping(Done<void> done) {

@@ -1,5 +1,6 @@
 #pragma once
 #include "broker/announce.hpp"
+#include "broker/figure_reads.hpp"
 #include "broker/pop.hpp"
 #include "ports/store.hpp"
 
@@ -8,7 +9,8 @@
 
 namespace queen::broker {
 
-/// Queues as resources. JSON in and out is the store's (http-api 2.6, 2.7 shapes).
+/// Queues as resources. JSON in and out is the store's; docs/http-api.md shows it. Whatever is
+/// counted goes through FigureReads.
 /// @thread worker
 class Admin {
 public:
@@ -19,8 +21,19 @@ public:
     void configure(std::string tenant, std::string queue, std::string options_json,
                    Done<std::string> done);
     void delete_queue(std::string tenant, std::string queue, Done<bool> done);
-    void queue_detail(std::string tenant, std::string queue, Done<std::optional<std::string>> done);
-    void list_queues(std::string tenant, Done<std::string> done);
+    // Nothing: there is no such queue.
+    void queue_detail(const std::string& tenant, const std::string& queue,
+                      const PartitionPage& page, Done<std::optional<std::string>> done);
+    /// @param group nullopt: the queue as a whole
+    void queue_depth(const std::string& tenant, const std::string& queue,
+                     const std::optional<std::string>& group, const PartitionPage& page,
+                     Done<std::optional<std::string>> done);
+    void queue_sizes(const std::string& tenant, const std::string& queue, const PartitionPage& page,
+                     Done<std::optional<std::string>> done);
+    // Never nothing.
+    void list_queues(const std::string& tenant, Done<std::optional<std::string>> done);
+    void list_labels(const std::string& tenant, Label label, Done<std::optional<std::string>> done);
+    void overview(const std::string& tenant, Done<std::optional<std::string>> done);
     void ping(Done<void> done);
 
 private:
@@ -29,6 +42,7 @@ private:
     Announcer& announcer_;
     const Clock& clock_;
     std::chrono::milliseconds wait_;
+    FigureReads figures_;
 };
 
 } // namespace queen::broker

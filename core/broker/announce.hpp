@@ -30,7 +30,7 @@ public:
     /// A lease ended before its time was up.
     void released(std::string_view tenant, std::string_view queue, std::string_view partition,
                   const Uuid& partition_id, std::string_view group, bool covered);
-    /// The queue has these settings now.
+    /// The queue has these settings now (RES-5).
     void configured(std::string_view tenant, std::string_view queue,
                     const plugin::QueueConfig& config);
     /// What sources know of a queue or group is void; one waiter of each scope there looks again.

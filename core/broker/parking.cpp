@@ -11,6 +11,17 @@ namespace queen::broker {
 namespace {
 
 constexpr std::size_t kShards = 16;
+/// Long intervals end on this grid, early rather than late, so that thousands of quiet scopes are
+/// looked at in a few bursts: each look by itself costs two thread switches, several times its work
+/// (60 % of the CPU of 3,000 parked pops, perf, 2026-11-29).
+constexpr std::chrono::milliseconds kFloorGrid{50};
+
+SteadyTime floor_after(SteadyTime now, Nanoseconds interval) {
+    const auto due = now + interval;
+    return interval < 10 * kFloorGrid ? due
+                                      : due - due.time_since_epoch() % Nanoseconds(kFloorGrid);
+}
+
 /// A coalesced wake remembers this many partitions, then means all of them.
 constexpr std::size_t kMaxPendingPartitions = 256;
 
@@ -238,7 +249,7 @@ bool Parking::park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next
         scope.waiters.emplace(place.seat_, std::move(waiter));
         parked_.fetch_add(1, std::memory_order_relaxed);
         ++place.gate_.parked;
-        due = std::min(now + backoff_.interval(scope.attempt), std::max(next_due, now));
+        due = std::min(floor_after(now, backoff_.interval(scope.attempt)), std::max(next_due, now));
         if (scope.timer != 0 && scope.due <= due) {
             return true;
         }
@@ -378,7 +389,7 @@ void Parking::floor_due(Shard& shard, const std::string& key, const std::string&
         ++scope.attempt;
         left(*gate, take_waiters(scope, 1, resumes));
         if (!scope.waiters.empty()) {
-            scope.due = now + backoff_.interval(scope.attempt);
+            scope.due = floor_after(now, backoff_.interval(scope.attempt));
             scope.timer = ticker_.at(
                 scope.due, [this, &shard, key, member] { floor_due(shard, key, member); });
         }

@@ -31,6 +31,8 @@ struct Services {
     std::string version;
     /// Writes the value of `plugins` in GET /status: an array, one object a plugin.
     std::function<void(json::Writer&)> plugins;
+    /// Writes the whole answer of GET /api/v1/system/candidates.
+    std::function<void(json::Writer&)> candidates;
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus.

@@ -18,10 +18,16 @@ void ack_batch(const std::shared_ptr<Call>& call);
 void extend_lease(const std::shared_ptr<Call>& call);
 void configure(const std::shared_ptr<Call>& call);
 void list_queues(const std::shared_ptr<Call>& call);
+void list_namespaces(const std::shared_ptr<Call>& call);
+void list_tasks(const std::shared_ptr<Call>& call);
+void overview(const std::shared_ptr<Call>& call);
 void queue_detail(const std::shared_ptr<Call>& call);
+void queue_depth(const std::shared_ptr<Call>& call);
+void queue_sizes(const std::shared_ptr<Call>& call);
 void delete_queue(const std::shared_ptr<Call>& call);
 void health(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);
+void candidates(const std::shared_ptr<Call>& call);
 void metrics(const std::shared_ptr<Call>& call);
 void metrics_prometheus(const std::shared_ptr<Call>& call);
 

@@ -35,4 +35,11 @@ void status(const std::shared_ptr<Call>& call) {
     call->reply(json_reply(std::move(body)));
 }
 
+void candidates(const std::shared_ptr<Call>& call) {
+    std::string body;
+    json::Writer writer(body);
+    call->services().candidates(writer);
+    call->reply(json_reply(std::move(body)));
+}
+
 } // namespace queen::http

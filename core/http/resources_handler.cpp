@@ -2,6 +2,9 @@
 #include "http/configure_reader.hpp"
 #include "http/error_map.hpp"
 #include "http/handlers.hpp"
+#include "http/request_names.hpp"
+
+#include <optional>
 
 namespace queen::http {
 namespace {
@@ -38,6 +41,70 @@ std::string render_deleted(std::string_view queue, bool existed) {
     return body;
 }
 
+constexpr std::int32_t kMostListed = PartitionPage{}.limit;
+
+// Which partitions an answer lists; answers the call when that cannot be read.
+std::optional<PartitionPage> page_of(const std::shared_ptr<Call>& call) {
+    const std::string allowed = "a whole number from 1 to " + std::to_string(kMostListed);
+    const auto limit = call->query().integer("limit", allowed);
+    const auto after = call->query().text("after");
+    PartitionPage page;
+    if (!limit || !after) {
+        call->reply(error_reply(!limit ? limit.error() : after.error()));
+        return std::nullopt;
+    }
+    page.limit = limit->value_or(kMostListed);
+    if (page.limit < 1 || page.limit > kMostListed) {
+        call->reply(error_reply(not_allowed("limit", allowed, std::to_string(page.limit))));
+        return std::nullopt;
+    }
+    if (*after && !(*after)->empty()) {
+        auto name = read_label("after", **after);
+        if (!name) {
+            call->reply(error_reply(name.error()));
+            return std::nullopt;
+        }
+        page.after = std::move(*name);
+    }
+    return page;
+}
+
+// No group at all is the queue as a whole; an empty one is queue mode, as everywhere.
+Result<std::optional<std::string>> read_depth_group(const Call& call) {
+    const auto text = call.query().text("group");
+    if (!text) {
+        return fail(text.error());
+    }
+    if (!*text) {
+        return std::optional<std::string>{};
+    }
+    auto group = read_group(**text);
+    if (!group) {
+        return fail(group.error());
+    }
+    if (auto fit = check_fit(call.tenant(), call.parameter("queue"), *group, {}); !fit) {
+        return fail(fit.error());
+    }
+    return std::optional(std::move(*group));
+}
+
+// Sends the store's JSON as it is: it may have megabytes and holds no error. Nothing: no such
+// queue.
+Done<std::optional<std::string>> figures_of(const std::shared_ptr<Call>& call,
+                                            std::string_view context) {
+    return [call, context](Result<std::optional<std::string>> figures) {
+        call->guard([&] {
+            if (!figures) {
+                call->reply(error_reply(figures.error(), context));
+            } else if (!*figures) {
+                call->reply(error_reply({Errc::not_found, "Queue not found", {}}));
+            } else {
+                call->reply(json_reply(std::move(**figures)));
+            }
+        });
+    };
+}
+
 } // namespace
 
 void configure(const std::shared_ptr<Call>& call) {
@@ -57,30 +124,59 @@ void configure(const std::shared_ptr<Call>& call) {
         });
 }
 
+// Figures are always counted now; who asks for cached ones gets better than that.
 void list_queues(const std::shared_ptr<Call>& call) {
-    call->services().admin.list_queues(
-        std::string(call->tenant()), [call](Result<std::string> list) {
-            call->guard([&] {
-                call->reply(list ? procedure_reply(std::move(*list))
-                                 : error_reply(list.error(), "list failed"));
-            });
-        });
+    const auto stats = call->query().text("stats");
+    if (!stats) {
+        call->reply(error_reply(stats.error()));
+    } else if (*stats && **stats != "live" && **stats != "cached") {
+        call->reply(error_reply(not_allowed("stats", "live or cached", **stats)));
+    } else {
+        call->services().admin.list_queues(std::string(call->tenant()),
+                                           figures_of(call, "list failed"));
+    }
+}
+
+void list_namespaces(const std::shared_ptr<Call>& call) {
+    call->services().admin.list_labels(std::string(call->tenant()), Label::name_space,
+                                       figures_of(call, "list failed"));
+}
+
+void list_tasks(const std::shared_ptr<Call>& call) {
+    call->services().admin.list_labels(std::string(call->tenant()), Label::task,
+                                       figures_of(call, "list failed"));
+}
+
+void overview(const std::shared_ptr<Call>& call) {
+    call->services().admin.overview(std::string(call->tenant()),
+                                    figures_of(call, "overview failed"));
 }
 
 void queue_detail(const std::shared_ptr<Call>& call) {
-    call->services().admin.queue_detail(
-        std::string(call->tenant()), std::string(call->parameter("queue")),
-        [call](Result<std::optional<std::string>> detail) {
-            call->guard([&] {
-                if (!detail) {
-                    call->reply(error_reply(detail.error(), "queue detail failed"));
-                } else if (!*detail) {
-                    call->reply(error_reply({Errc::not_found, "Queue not found", {}}));
-                } else {
-                    call->reply(procedure_reply(std::move(**detail)));
-                }
-            });
-        });
+    if (const auto page = page_of(call)) {
+        call->services().admin.queue_detail(std::string(call->tenant()),
+                                            std::string(call->parameter("queue")), *page,
+                                            figures_of(call, "queue detail failed"));
+    }
+}
+
+void queue_sizes(const std::shared_ptr<Call>& call) {
+    if (const auto page = page_of(call)) {
+        call->services().admin.queue_sizes(std::string(call->tenant()),
+                                           std::string(call->parameter("queue")), *page,
+                                           figures_of(call, "sizes failed"));
+    }
+}
+
+void queue_depth(const std::shared_ptr<Call>& call) {
+    const auto group = read_depth_group(*call);
+    if (!group) {
+        call->reply(error_reply(group.error()));
+    } else if (const auto page = page_of(call)) {
+        call->services().admin.queue_depth(std::string(call->tenant()),
+                                           std::string(call->parameter("queue")), *group, *page,
+                                           figures_of(call, "depth failed"));
+    }
 }
 
 // 200 whether or not there was such a queue: clients delete before they create.

@@ -146,18 +146,29 @@ struct PendingQuery {
     std::optional<std::pair<std::string, std::string>> labels; ///< discovery: namespace, task
 };
 
+/// Where a page of a walk ended, as it said. Whoever asks for the next one only passes it on.
+struct ReseedKey {
+    Uuid partition_id;
+    WallTime written{}; ///< windowed walks only
+    WallTime cutoff{};  ///< windowed walks only
+};
+
+/// Which of a queue's partitions an answer lists: the first `limit` by name behind `after`. Its
+/// sums are over all of them.
+struct PartitionPage {
+    std::optional<std::string> after;
+    std::int32_t limit = 10'000; ///< also the most
+};
+
+/// The two labels of a queue.
+enum class Label { name_space, task };
+
 /// One page of a walk over the partitions of a queue.
 struct ReseedQuery {
-    /// Where a page ended, as it said. Whoever asks only passes it on.
-    struct Key {
-        Uuid partition_id;
-        WallTime written{}; ///< windowed walks only
-        WallTime cutoff{};  ///< windowed walks only
-    };
     std::string tenant, queue, group;
     std::chrono::milliseconds window{0}; ///< only what was written that long ago or later; 0: all
     std::uint32_t partitions = 10'000;   ///< how many the page looks at
-    std::optional<Key> after;            ///< nullopt: the first page
+    std::optional<ReseedKey> after;      ///< nullopt: the first page
 };
 
 struct ReseedPage {
@@ -168,8 +179,8 @@ struct ReseedPage {
     bool exists = false;            ///< the queue
     std::int64_t delay_seconds = 0; ///< the queue's, as read by this page
     std::int64_t window_seconds = 0;
-    std::vector<Row> rows;                ///< probably pending; leased ones too
-    std::optional<ReseedQuery::Key> next; ///< when partitions are left
+    std::vector<Row> rows;         ///< probably pending; leased ones too
+    std::optional<ReseedKey> next; ///< when partitions are left
 };
 
 /// @thread any. Every error is a value; no call throws.
@@ -206,11 +217,18 @@ public:
     virtual void configure(Deadline, std::string tenant, std::string queue,
                            std::string options_json, Done<std::string>) = 0;
     virtual void delete_queue(Deadline, std::string tenant, std::string queue, Done<bool>) = 0;
-    /// JSON of GET resources/queues/:queue; nullopt when there is none.
-    virtual void queue_detail(Deadline, std::string tenant, std::string queue,
+    // JSON of GET resources/..., as the procedures make it; nullopt when there is no such queue.
+    virtual void queue_detail(Deadline, std::string tenant, std::string queue, PartitionPage,
                               Done<std::optional<std::string>>) = 0;
-    /// JSON of GET resources/queues.
+    /// @param group nullopt: the queue as a whole (ST-2)
+    virtual void queue_depth(Deadline, std::string tenant, std::string queue,
+                             std::optional<std::string> group, PartitionPage,
+                             Done<std::optional<std::string>>) = 0;
+    virtual void queue_sizes(Deadline, std::string tenant, std::string queue, PartitionPage,
+                             Done<std::optional<std::string>>) = 0;
     virtual void list_queues(Deadline, std::string tenant, Done<std::string>) = 0;
+    virtual void list_labels(Deadline, std::string tenant, Label, Done<std::string>) = 0;
+    virtual void overview(Deadline, std::string tenant, Done<std::string>) = 0;
     /// A read of bounded time, whatever the queue's size.
     virtual void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) = 0;
     /// A trivial round trip.

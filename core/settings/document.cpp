@@ -1,6 +1,7 @@
 #include "settings/document.hpp"
 
 #include "settings/table.hpp"
+#include "settings/yaml.hpp"
 
 namespace queen::settings {
 namespace {
@@ -69,6 +70,20 @@ void add_comment(std::string& out, std::string_view indent, std::string_view tex
     out += line + "\n";
 }
 
+/// A flow list of plugins as a block with a line each: that is how people write theirs.
+std::string plugin_lines(std::string_view list) {
+    Problems none;
+    std::string out;
+    for (const yaml::Node& plugin : yaml::read("default", std::string(list), none).items) {
+        std::string members;
+        for (const yaml::Node& member : plugin.members) {
+            members += (members.empty() ? "" : ", ") + member.key + ": " + member.text;
+        }
+        out += "  - {" + members + "}\n";
+    }
+    return out;
+}
+
 } // namespace
 
 std::string default_document() {
@@ -93,9 +108,7 @@ std::string default_document() {
         out += std::string(indent) +
                std::string(nested ? option.name.substr(dot + 1) : option.name) + ":";
         if (option.type == Type::plugins) {
-            // The flow list with one entry, as a block: that is how people write theirs.
-            const std::string_view entry = option.fallback.substr(1, option.fallback.size() - 2);
-            out += "\n  - " + std::string(entry) + "\n";
+            out += "\n" + plugin_lines(option.fallback);
         } else {
             out += " " + std::string(option.fallback) + "\n";
         }

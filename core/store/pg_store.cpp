@@ -131,6 +131,14 @@ Result<std::string> decode_text(const Rows& rows) {
     return only_text(rows).map([](std::string_view text) { return std::string(text); });
 }
 
+/// As decode_text; null is nothing.
+Result<std::optional<std::string>> decode_if_any(const Rows& rows) {
+    if (Row(rows, 0).null(0)) {
+        return std::optional<std::string>{};
+    }
+    return decode_text(rows).map([](std::string text) { return std::optional(std::move(text)); });
+}
+
 Result<std::optional<StoredSegment>> decode_segment(const Rows& rows) {
     if (rows.count() == 0) {
         return std::optional<StoredSegment>{};
@@ -155,6 +163,33 @@ Result<Rows> run_on_queue(Session& session, const Statement& statement, const st
     }
     Parameters parameters;
     parameters.uuid(*id).text(queue);
+    return session.run(statement, parameters);
+}
+
+/// A statement over (tenant, queue, after, limit).
+Result<Rows> run_on_page(Session& session, const Statement& statement, const std::string& tenant,
+                         const std::string& queue, const PartitionPage& page) {
+    const auto id = tenant_id(tenant);
+    if (!id) {
+        return fail(id.error());
+    }
+    Parameters parameters;
+    parameters.uuid(*id).text(queue).text_or_null(page.after).int4(page.limit);
+    return session.run(statement, parameters);
+}
+
+/// A statement over (tenant), or (tenant, what) when that is not empty.
+Result<Rows> run_on_tenant(Session& session, const Statement& statement, const std::string& tenant,
+                           std::string_view what) {
+    const auto id = tenant_id(tenant);
+    if (!id) {
+        return fail(id.error());
+    }
+    Parameters parameters;
+    parameters.uuid(*id);
+    if (!what.empty()) {
+        parameters.text(what);
+    }
     return session.run(statement, parameters);
 }
 
@@ -443,32 +478,71 @@ void PgStore::delete_queue(Deadline deadline, std::string tenant, std::string qu
 }
 
 void PgStore::queue_detail(Deadline deadline, std::string tenant, std::string queue,
-                           Done<std::optional<std::string>> done) {
+                           PartitionPage page, Done<std::optional<std::string>> done) {
     ask<std::optional<std::string>>(
         Lane::admin, deadline,
-        [tenant = std::move(tenant), queue = std::move(queue)](Session& session) {
-            return run_on_queue(session, sql::kQueueDetail, tenant, queue);
+        [tenant = std::move(tenant), queue = std::move(queue),
+         page = std::move(page)](Session& session) {
+            return run_on_page(session, sql::kQueueDetail, tenant, queue, page);
         },
-        [](const Rows& rows) -> Result<std::optional<std::string>> {
-            if (Row(rows, 0).null(0)) {
-                return std::optional<std::string>{};
-            }
-            return decode_text(rows).map([](std::string text) { return std::optional(text); });
-        },
-        std::move(done), Repeat::once);
+        decode_if_any, std::move(done), Repeat::once);
 }
 
-void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::string> done) {
-    ask<std::string>(
+void PgStore::queue_depth(Deadline deadline, std::string tenant, std::string queue,
+                          std::optional<std::string> group, PartitionPage page,
+                          Done<std::optional<std::string>> done) {
+    ask<std::optional<std::string>>(
         Lane::admin, deadline,
-        [tenant = std::move(tenant)](Session& session) -> Result<Rows> {
+        [tenant = std::move(tenant), queue = std::move(queue), group = std::move(group),
+         page = std::move(page)](Session& session) -> Result<Rows> {
             const auto id = tenant_id(tenant);
             if (!id) {
                 return fail(id.error());
             }
             Parameters parameters;
-            parameters.uuid(*id);
-            return session.run(sql::kListQueues, parameters);
+            parameters.text(queue).text_or_null(group).uuid(*id);
+            parameters.text_or_null(page.after).int4(page.limit);
+            return session.run(sql::kQueueDepth, parameters);
+        },
+        decode_if_any, std::move(done), Repeat::once);
+}
+
+void PgStore::queue_sizes(Deadline deadline, std::string tenant, std::string queue,
+                          PartitionPage page, Done<std::optional<std::string>> done) {
+    ask<std::optional<std::string>>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant), queue = std::move(queue),
+         page = std::move(page)](Session& session) {
+            return run_on_page(session, sql::kQueueSizes, tenant, queue, page);
+        },
+        decode_if_any, std::move(done), Repeat::once);
+}
+
+void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::string> done) {
+    ask<std::string>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant)](Session& session) {
+            return run_on_tenant(session, sql::kListQueues, tenant, {});
+        },
+        decode_text, std::move(done), Repeat::once);
+}
+
+void PgStore::list_labels(Deadline deadline, std::string tenant, Label label,
+                          Done<std::string> done) {
+    ask<std::string>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant), label](Session& session) {
+            return run_on_tenant(session, sql::kListLabels, tenant,
+                                 label == Label::task ? "task" : "namespace");
+        },
+        decode_text, std::move(done), Repeat::once);
+}
+
+void PgStore::overview(Deadline deadline, std::string tenant, Done<std::string> done) {
+    ask<std::string>(
+        Lane::admin, deadline,
+        [tenant = std::move(tenant)](Session& session) {
+            return run_on_tenant(session, sql::kOverview, tenant, {});
         },
         decode_text, std::move(done), Repeat::once);
 }

@@ -37,9 +37,16 @@ public:
     void configure(Deadline, std::string tenant, std::string queue, std::string options_json,
                    Done<std::string>) override;
     void delete_queue(Deadline, std::string tenant, std::string queue, Done<bool>) override;
-    void queue_detail(Deadline, std::string tenant, std::string queue,
+    void queue_detail(Deadline, std::string tenant, std::string queue, PartitionPage,
                       Done<std::optional<std::string>>) override;
+    void queue_depth(Deadline, std::string tenant, std::string queue,
+                     std::optional<std::string> group, PartitionPage,
+                     Done<std::optional<std::string>>) override;
+    void queue_sizes(Deadline, std::string tenant, std::string queue, PartitionPage,
+                     Done<std::optional<std::string>>) override;
     void list_queues(Deadline, std::string tenant, Done<std::string>) override;
+    void list_labels(Deadline, std::string tenant, Label, Done<std::string>) override;
+    void overview(Deadline, std::string tenant, Done<std::string>) override;
     void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 

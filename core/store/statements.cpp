@@ -57,9 +57,17 @@ const Statement kConfigureQueue{"configure_queue", "select queen.configure_queue
 const Statement kDeleteQueue{"delete_queue", "select queen.delete_queue_v1($1, $2)",
                              StatementClass::maintenance};
 
-const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $2)"};
+const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $2, $3, $4)"};
+
+const Statement kQueueDepth{"queue_depth", "select queen.log_queue_depth_v1($1, $2, $3, $4, $5)"};
+
+const Statement kQueueSizes{"queue_sizes", "select queen.queue_sizes_v1($1, $2, $3, $4)"};
 
 const Statement kListQueues{"list_queues", "select queen.list_queues_v1($1)"};
+
+const Statement kListLabels{"list_labels", "select queen.list_labels_v1($1, $2)"};
+
+const Statement kOverview{"overview", "select queen.resources_overview_v1($1)"};
 
 // A page as arrays, beside the settings of the queue, so that a page costs one round trip and each
 // partition its name and id. The row without a name is where the next page goes on.
@@ -85,7 +93,7 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
-const std::array<const Statement*, 20> kAll{&kPing,
+const std::array<const Statement*, 24> kAll{&kPing,
                                             &kPushMulti,
                                             &kSegmentAt,
                                             &kPopList,
@@ -102,7 +110,11 @@ const std::array<const Statement*, 20> kAll{&kPing,
                                             &kConfigureQueue,
                                             &kDeleteQueue,
                                             &kQueueDetail,
+                                            &kQueueDepth,
+                                            &kQueueSizes,
                                             &kListQueues,
+                                            &kListLabels,
+                                            &kOverview,
                                             &kReseedPage,
                                             &kReseedWindowPage};
 

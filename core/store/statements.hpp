@@ -32,12 +32,16 @@ extern const Statement kRenewLease;
 extern const Statement kConfigureQueue;
 extern const Statement kDeleteQueue;
 extern const Statement kQueueDetail;
+extern const Statement kQueueDepth;
+extern const Statement kQueueSizes;
 extern const Statement kListQueues;
+extern const Statement kListLabels;
+extern const Statement kOverview;
 extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
 
 /// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 20> kAll;
+extern const std::array<const Statement*, 24> kAll;
 
 } // namespace statements
 } // namespace queen::store

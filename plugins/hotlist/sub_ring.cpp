@@ -138,7 +138,7 @@ void SubRing::take(Wanted& wanted, std::int64_t no_younger_than, std::uint16_t s
         out.push_back({one.epoch, local, one.visit, shard});
         wanted.first = false;
         --wanted.names;
-        wanted.messages -= std::min<std::uint64_t>(wanted.messages, one.batch);
+        wanted.messages -= std::min<std::uint64_t>(wanted.messages, std::max(one.batch, one.left));
     }
     publish();
 }
@@ -160,6 +160,10 @@ void SubRing::settle(const CheckedOut& entry, SteadyTime taken_at, const Verdict
         }
         one.first_mark = one.last_news = count(now);
         one.drained = verdict.drained;
+        one.left =
+            verdict.drained
+                ? 0
+                : static_cast<std::uint32_t>(std::min<std::uint64_t>(verdict.frames, UINT32_MAX));
         if (verdict.kind == VerdictKind::took_leased) {
             one.lease_end = count(verdict.until);
             park(local, lease_park(verdict.until, now, rules));
@@ -187,6 +191,7 @@ void SubRing::settle(const CheckedOut& entry, SteadyTime taken_at, const Verdict
 void SubRing::settle_empty(Local local, bool quiet, SteadyTime taken_at, SteadyTime now,
                            const Rules& rules, ReadyOrder& order) {
     Slot& one = slots_[local];
+    one.left = 0;
     if (!quiet) {
         make_ready(local, now, 0, order); // that data is real, and nobody has claimed it
         return;

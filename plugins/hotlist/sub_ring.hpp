@@ -166,7 +166,11 @@ private:
         std::int64_t lease_end;  ///< of the last leased claim: `drained` is of that lease
         std::uint32_t epoch;
         std::uint32_t batch; ///< messages marked since the last claim, biased low
-        Local next;          ///< in the ready list
+        /// Messages of the last claim if it left more behind, so about what the next will take:
+        /// without it a pop on a backlog that is not marked any more would take all candidates it
+        /// may.
+        std::uint32_t left;
+        Local next; ///< in the ready list
         /// READY: the window it was held for. WHEEL: the one it will have been, once due. 0: none.
         std::uint32_t held_ms;
         std::uint16_t visit;

@@ -21,7 +21,8 @@ protected:
 
 TEST_F(Queues, AnEmptyTenantHasAnEmptyList) {
     EXPECT_EQ(sql.one("select queen.list_queues_v1($1)", {kTenant}),
-              R"({"kvRows": 0, "queues": [], "kvBytes": 0, "timerRows": 0, "timerBytes": 0})");
+              R"({"kvRows": 0, "queues": [], "kvBytes": 0, "timerRows": 0, "queueCount": 0, )"
+              R"("timerBytes": 0})");
     EXPECT_EQ(sql.one("select queen.queue_detail_v1($1, 'q') is null", {kTenant}), "t");
 }
 
@@ -91,7 +92,7 @@ TEST_F(Queues, DetailNamesPartitionsWithTheirTimesAndOptions) {
     EXPECT_EQ(sql.one("select string_agg(k, ' ' order by k) from jsonb_object_keys("
                       "queen.queue_detail_v1($1, 'q')) k",
                       {kTenant}),
-              "createdAt id name namespace options partitionCount partitions retainedBytes "
+              "createdAt id name namespace next options partitionCount partitions retainedBytes "
               "segments task totals");
     EXPECT_EQ(detail("{partitions,0,oldestMessage}") + " " + detail("{partitions,0,newestMessage}"),
               "2030-01-01T00:00:00.000Z 2030-01-01T00:00:01.500Z");

@@ -30,7 +30,11 @@ public:
     Hook<std::string, std::string, Done<std::string>> on_configure;
     Hook<std::string, Done<bool>> on_delete_queue;
     Hook<std::string, Done<std::optional<std::string>>> on_queue_detail;
+    Hook<std::string, std::optional<std::string>, Done<std::optional<std::string>>> on_queue_depth;
+    Hook<std::string, Done<std::optional<std::string>>> on_queue_sizes;
     Hook<Done<std::string>> on_list_queues;
+    Hook<Label, Done<std::string>> on_list_labels;
+    Hook<Done<std::string>> on_overview;
     Hook<ReseedQuery, Done<ReseedPage>> on_reseed_page;
     Hook<Done<void>> on_ping;
 
@@ -84,12 +88,26 @@ public:
     void delete_queue(Deadline, std::string, std::string queue, Done<bool> done) override {
         call(on_delete_queue, std::move(queue), std::move(done));
     }
-    void queue_detail(Deadline, std::string, std::string queue,
+    void queue_detail(Deadline, std::string, std::string queue, PartitionPage,
                       Done<std::optional<std::string>> done) override {
         call(on_queue_detail, std::move(queue), std::move(done));
     }
+    void queue_depth(Deadline, std::string, std::string queue, std::optional<std::string> group,
+                     PartitionPage, Done<std::optional<std::string>> done) override {
+        call(on_queue_depth, std::move(queue), std::move(group), std::move(done));
+    }
+    void queue_sizes(Deadline, std::string, std::string queue, PartitionPage,
+                     Done<std::optional<std::string>> done) override {
+        call(on_queue_sizes, std::move(queue), std::move(done));
+    }
     void list_queues(Deadline, std::string, Done<std::string> done) override {
         call(on_list_queues, std::move(done));
+    }
+    void list_labels(Deadline, std::string, Label label, Done<std::string> done) override {
+        call(on_list_labels, label, std::move(done));
+    }
+    void overview(Deadline, std::string, Done<std::string> done) override {
+        call(on_overview, std::move(done));
     }
     void reseed_page(Deadline, ReseedQuery query, Done<ReseedPage> done) override {
         call(on_reseed_page, std::move(query), std::move(done));

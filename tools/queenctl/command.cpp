@@ -35,7 +35,24 @@ std::span<const Command> commands() {
         Command{"ack", "PARTITION_ID TRANSACTION...", "Settle messages of one partition.",
                 "Exit: 0 all accepted, 1 some not, 2 usage, 3 no broker.", kAckFlags, ack},
         Command{"queues", "", "List the queues.", "", {}, queues},
-        Command{"queue", "QUEUE", "Show one queue and its partitions.", "", {}, queue},
+        Command{"queue", "QUEUE", "Show one queue and its partitions.", "", kPageFlags, queue},
+        Command{"depth", "QUEUE", "Show how much waits in a queue.",
+                "PENDING nobody has taken, PROCESSING is under a lease, READY is what a pop gets "
+                "now.\n"
+                "Without --group the figures are those of the queue: of its slowest named group, "
+                "or of\n"
+                "the queue's own cursor when no group is named.",
+                kDepthFlags, depth},
+        Command{"overview", "", "Show all queues at one glance.", "", {}, overview},
+        Command{"namespaces", "", "List the namespaces in use.", "", {}, namespaces},
+        Command{"tasks", "", "List the tasks in use.", "", {}, tasks},
+        Command{"candidates", "", "Show what each candidate source does, side by side.",
+                "Figures that end in _total count since the broker's start; with --watch the "
+                "column /s is\n"
+                "their rate since the last look. --watch goes on until Ctrl-C; with --json each "
+                "look is one\n"
+                "line.",
+                kCandidatesFlags, candidates},
         Command{
             "configure", "QUEUE [OPTION=VALUE...]", "Create a queue or set its options.",
             "Options that are not named go back to their defaults; with --merge they stay. Also\n"

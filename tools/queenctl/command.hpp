@@ -41,6 +41,11 @@ Result<Exit> pop(Session& session);
 Result<Exit> ack(Session& session);
 Result<Exit> queues(Session& session);
 Result<Exit> queue(Session& session);
+Result<Exit> depth(Session& session);
+Result<Exit> overview(Session& session);
+Result<Exit> namespaces(Session& session);
+Result<Exit> tasks(Session& session);
+Result<Exit> candidates(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
 Result<Exit> health(Session& session);
@@ -51,7 +56,14 @@ Result<Exit> config_default(Session& session);
 Result<Exit> plugin_inspect(Session& session);
 Result<Exit> plugin_list(Session& session);
 
-extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags;
+extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
+    kDepthFlags, kCandidatesFlags;
+
+/// The page of a queue's partitions that --limit and --after ask for.
+/// @errors invalid_argument
+Result<Query> page_of(const Arguments& arguments);
+/// Says so when the answer does not list all partitions, and how to see more.
+void print_rest(Session& session, json::Value answer);
 
 /// Calls the broker and hands back the document of a 2xx answer; with --json it is printed as it
 /// is.

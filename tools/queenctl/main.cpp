@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     queen::ctl::Terminal terminal{std::cin,
                                   std::cout,
                                   std::cerr,
+                                  isatty(STDOUT_FILENO) != 0,
                                   isatty(STDERR_FILENO) != 0,
                                   queen::SystemClock::instance(),
                                   pause_for,

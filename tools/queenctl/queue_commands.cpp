@@ -103,8 +103,12 @@ Result<Exit> queue(Session& session) {
     if (auto words = session.arguments.expect(1, 1, "QUEUE"); !words) {
         return fail(words.error());
     }
-    const auto reply =
-        ask(session, "GET", "/api/v1/resources/queues" + segment(session.arguments.words()[0]));
+    const auto page = page_of(session.arguments);
+    if (!page) {
+        return fail(page.error());
+    }
+    const auto reply = ask(
+        session, "GET", "/api/v1/resources/queues" + segment(session.arguments.words()[0]), *page);
     if (!reply) {
         return fail(reply.error());
     }
@@ -147,6 +151,7 @@ Result<Exit> queue(Session& session) {
     }
     add("(all)", root["totals"], json::Value());
     table.print(out);
+    print_rest(session, root);
     return Exit::ok;
 }
 

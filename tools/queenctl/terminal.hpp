@@ -13,9 +13,10 @@ struct Terminal {
     std::istream& in;
     std::ostream& out;
     std::ostream& err;
+    bool out_is_terminal = false;
     bool err_is_terminal = false;
     const Clock& clock;
-    std::function<void(std::chrono::milliseconds)> pause; ///< between two tries
+    std::function<void(std::chrono::milliseconds)> pause; ///< between two tries or looks
     settings::Environment environment;
 };
 

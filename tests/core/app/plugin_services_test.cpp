@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 namespace queen::app {
 namespace {
@@ -101,6 +102,33 @@ TEST_F(PluginServicesTest, AnUnloadedPluginHearsOfTheWalkThatItLeftBehind) {
     pages_[0](page(1));
     EXPECT_EQ(figure("complete"), 1);
     services_.detach();
+}
+
+/// Each reading is 2 ms after the last one, so every call takes that long.
+struct TickingClock final : Clock {
+    SteadyTime now() const noexcept override { return at += 2ms; }
+    mutable SteadyTime at{1h};
+};
+
+// PLG-6: a walk of three full pages must not pause the plugin that asked for it.
+TEST_F(PluginServicesTest, APageMayTakeTheLongerTheMoreItNames) {
+    const TickingClock clock;
+    auto services = services_.services();
+    services.clock = &clock;
+    pluginhost::PluginHost host({}, services);
+    settings::PluginSettings settings;
+    settings.name = "ring";
+    settings.path = std::string(QUEEN_TEST_FIXTURE_DIR) + "/reseeding.so";
+    ASSERT_EQ(host.load({settings}), settings::Problems{});
+    const auto source = host.source("ring");
+    const std::vector<plugin::ReseedRow> rows(1'001, {"p", {}});
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_TRUE(source->reseed_page(kScope, 1, rows)) << "1 ms for each thousand begun";
+    }
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(source->reseed_page(kScope, 1, {rows.data(), 1'000}));
+    }
+    EXPECT_FALSE(source->reseed_page(kScope, 1, rows)) << "slow three times, so left alone";
 }
 
 } // namespace

@@ -249,6 +249,11 @@ TEST_F(CountingTest, ParkedPopsAreCountedByQueueWhateverHappensToThem) {
     std::sort(all.begin(), all.end());
     EXPECT_THAT(std::vector(all.begin(), all.begin() + 2),
                 ElementsAre(Pair("many", 1), Pair("many", 2)));
+    places.erase(places.begin() + 5000); // one of two of a queue goes without a wake
+    all = parking_.parked_by_queue();
+    std::sort(all.begin(), all.end());
+    EXPECT_THAT(std::vector(all.begin(), all.begin() + 2),
+                ElementsAre(Pair("many", 1), Pair("many", 1)));
     EXPECT_TRUE(parking_.leave(*places[0]));
     places.pop_back();
     EXPECT_EQ(parking_.parked_by_queue().size(), 5001u);

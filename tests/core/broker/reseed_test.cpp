@@ -105,7 +105,7 @@ protected:
             page.rows.push_back({name, uuid_of(static_cast<std::uint8_t>(name.back()))});
         }
         if (next > 0) {
-            page.next = ReseedQuery::Key{uuid_of(next), WallTime{1s}, WallTime{-1s}};
+            page.next = ReseedKey{uuid_of(next), WallTime{1s}, WallTime{-1s}};
         }
         return page;
     }

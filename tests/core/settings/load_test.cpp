@@ -36,10 +36,11 @@ TEST(Load, AnEmptyFileMeansTheDefaults) {
         EXPECT_EQ(s.zstd_level, 3);
         EXPECT_FALSE(s.configure_merges);
         EXPECT_EQ(s.log_level, "information");
-        ASSERT_EQ(s.plugins.size(), 1u);
-        EXPECT_EQ(s.plugins[0].name, "sqlscan");
-        EXPECT_EQ(s.plugins[0].path, "sqlscan.so");
-        EXPECT_EQ(s.default_source, "sqlscan");
+        ASSERT_EQ(s.plugins.size(), 2u);
+        EXPECT_EQ(s.plugins[0].name, "hotlist");
+        EXPECT_EQ(s.plugins[0].path, "hotlist.so");
+        EXPECT_EQ(s.plugins[1].name, "sqlscan");
+        EXPECT_EQ(s.default_source, "hotlist");
         EXPECT_THAT(loaded.warnings, IsEmpty());
     }
 }

@@ -288,7 +288,7 @@ TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {
     EXPECT_THAT(configure("conf", R"({"leaseTime":17})"), HasSubstr("\"leaseTime\": 17"));
     const auto detail = [&] {
         return value(wait_for<std::optional<std::string>>(
-            [&](auto done) { store->queue_detail(kNever, kTenant, "conf", done); }));
+            [&](auto done) { store->queue_detail(kNever, kTenant, "conf", {}, done); }));
     };
     ASSERT_TRUE(detail());
     EXPECT_THAT(*detail(), HasSubstr("conf"));
@@ -305,6 +305,42 @@ TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {
     EXPECT_TRUE(remove());
     EXPECT_FALSE(remove());
     EXPECT_FALSE(detail());
+}
+
+TEST_F(PgStoreTest, FiguresAreTheTenantsOwn) {
+    configure("fig", R"({"namespace":"figures","task":"counting"})");
+    push({segment("fig", "p1", {"a", "b"}, "1"), segment("fig", "p2", {"c"}, "2")});
+    using Figures = std::optional<std::string>;
+    const auto depth = [&](const std::string& tenant, const std::optional<std::string>& group,
+                           const PartitionPage& page) {
+        return value(wait_for<Figures>(
+            [&](auto done) { store->queue_depth(kNever, tenant, "fig", group, page, done); }));
+    };
+    EXPECT_THAT(*depth(kTenant, std::nullopt, {}), HasSubstr("\"group\": null"));
+    EXPECT_THAT(*depth(kTenant, "g", {}), HasSubstr("\"pending\": 3"));
+    const auto second = depth(kTenant, "g", {.after = "p1", .limit = 1});
+    EXPECT_THAT(*second, HasSubstr("\"partition\": \"p2\""));
+    EXPECT_THAT(*second, testing::Not(HasSubstr("\"partition\": \"p1\"")));
+    EXPECT_FALSE(depth(kOtherTenant, "g", {}));
+    const auto sizes = [&](const std::string& tenant) {
+        return value(wait_for<Figures>(
+            [&](auto done) { store->queue_sizes(kNever, tenant, "fig", {}, done); }));
+    };
+    EXPECT_THAT(*sizes(kTenant), HasSubstr("\"p2\""));
+    EXPECT_FALSE(sizes(kOtherTenant));
+    const auto labels = [&](const std::string& tenant, Label label) {
+        return value(wait_for<std::string>(
+            [&](auto done) { store->list_labels(kNever, tenant, label, done); }));
+    };
+    EXPECT_THAT(labels(kTenant, Label::name_space), HasSubstr("\"namespace\": \"figures\""));
+    EXPECT_THAT(labels(kTenant, Label::task), HasSubstr("\"task\": \"counting\""));
+    EXPECT_THAT(labels(kOtherTenant, Label::task), testing::Not(HasSubstr("counting")));
+    const auto overview = [&](const std::string& tenant) {
+        return value(
+            wait_for<std::string>([&](auto done) { store->overview(kNever, tenant, done); }));
+    };
+    EXPECT_THAT(overview(kTenant), testing::Not(HasSubstr("\"queues\": 0")));
+    EXPECT_THAT(overview(kOtherTenant), HasSubstr("\"statsAge\": 0"));
 }
 
 TEST_F(PgStoreTest, AWalkCoversEachPartitionOncePageByPage) {

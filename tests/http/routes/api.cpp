@@ -52,6 +52,7 @@ struct Api::Broker {
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
+                  [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
                   [](json::Writer& writer) {
                       writer.begin_object().key("uptime").integer(5).end_object();
                   },

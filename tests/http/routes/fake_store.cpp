@@ -144,14 +144,37 @@ void FakeStore::delete_queue(Deadline, std::string, std::string queue, Done<bool
     answer(std::move(done), bool(existed));
 }
 
-void FakeStore::queue_detail(Deadline, std::string, std::string queue,
+void FakeStore::queue_detail(Deadline, std::string tenant, std::string queue, PartitionPage page,
                              Done<std::optional<std::string>> done) {
-    detailed.push_back(std::move(queue));
+    figures.push_back({"detail", std::move(tenant), std::move(queue), {}, std::move(page)});
+    answer(std::move(done), std::optional<std::string>(detail));
+}
+
+void FakeStore::queue_depth(Deadline, std::string tenant, std::string queue,
+                            std::optional<std::string> group, PartitionPage page,
+                            Done<std::optional<std::string>> done) {
+    figures.push_back(
+        {"depth", std::move(tenant), std::move(queue), std::move(group), std::move(page)});
+    answer(std::move(done), std::optional<std::string>(detail));
+}
+
+void FakeStore::queue_sizes(Deadline, std::string tenant, std::string queue, PartitionPage page,
+                            Done<std::optional<std::string>> done) {
+    figures.push_back({"sizes", std::move(tenant), std::move(queue), {}, std::move(page)});
     answer(std::move(done), std::optional<std::string>(detail));
 }
 
 void FakeStore::list_queues(Deadline, std::string, Done<std::string> done) {
     answer(std::move(done), std::string(list));
+}
+
+void FakeStore::list_labels(Deadline, std::string, Label label, Done<std::string> done) {
+    labels.push_back(label);
+    answer(std::move(done), std::string(list));
+}
+
+void FakeStore::overview(Deadline, std::string, Done<std::string> done) {
+    answer(std::move(done), std::string(overview_answer));
 }
 
 /// Nothing of the routes walks.

@@ -24,6 +24,7 @@ public:
     std::string configure_answer = R"({"configured":true})";
     std::optional<std::string> detail = R"({"name":"q"})";
     std::string list = R"({"queues":[]})";
+    std::string overview_answer = R"({"queues":0})";
     bool existed = true;
     RenewOutcome renewal;
     HashAckOutcome ack_answer{.ok = true};
@@ -53,7 +54,14 @@ public:
     std::vector<Configured> configured;
     std::vector<Released> released;
     std::vector<std::pair<std::string, std::chrono::seconds>> renewed;
-    std::vector<std::string> deleted, detailed;
+    struct Figures {
+        std::string what, tenant, queue;
+        std::optional<std::string> group;
+        PartitionPage page;
+    };
+    std::vector<Figures> figures; ///< questions about a queue's partitions
+    std::vector<Label> labels;
+    std::vector<std::string> deleted;
     std::size_t calls = 0;
 
     /// The id that the store gives a partition, the same each time.
@@ -74,9 +82,15 @@ public:
     void renew_lease(Deadline, std::string, std::chrono::seconds, Done<RenewOutcome>) override;
     void configure(Deadline, std::string, std::string, std::string, Done<std::string>) override;
     void delete_queue(Deadline, std::string, std::string, Done<bool>) override;
-    void queue_detail(Deadline, std::string, std::string,
+    void queue_detail(Deadline, std::string, std::string, PartitionPage,
                       Done<std::optional<std::string>>) override;
+    void queue_depth(Deadline, std::string, std::string, std::optional<std::string>, PartitionPage,
+                     Done<std::optional<std::string>>) override;
+    void queue_sizes(Deadline, std::string, std::string, PartitionPage,
+                     Done<std::optional<std::string>>) override;
     void list_queues(Deadline, std::string, Done<std::string>) override;
+    void list_labels(Deadline, std::string, Label, Done<std::string>) override;
+    void overview(Deadline, std::string, Done<std::string>) override;
     void reseed_page(Deadline, ReseedQuery, Done<ReseedPage>) override;
     void ping(Deadline, Done<void>) override;
 

@@ -50,7 +50,7 @@ Verdict queue_by_pinned_pop(const std::string& name) {
 Verdict queue_by_detail(const std::string& name) {
     Api api;
     const auto reply = api.ask("GET", "/api/v1/resources/queues/" + percent_encode(name));
-    return {taken(reply.status), api.store.detailed.empty() ? "" : api.store.detailed[0]};
+    return {taken(reply.status), api.store.figures.empty() ? "" : api.store.figures[0].queue};
 }
 Verdict queue_by_delete(const std::string& name) {
     Api api;

@@ -127,6 +127,40 @@ TEST_F(RingTest, F52_ManyPopsOnManyPartitionsAllGetWork) {
     }
 }
 
+TEST_F(RingTest, F52_ManyPopsOnBacklogsThatNobodyMarksAnyMoreAllGetWork) {
+    for (Interner::Index i = 0; i < 100; ++i) {
+        mark(i);
+    }
+    ASSERT_EQ(take(100, 1'000'000).size(), 100u);
+    Verdict verdict;
+    verdict.kind = VerdictKind::took_leased;
+    verdict.frames = 50;
+    verdict.until = now + 60s;
+    for (const CheckedOut& slot : last.slots) {
+        ring->settle(slot, now, verdict, now, rules);
+        ASSERT_TRUE(ring->released(ring->index_of(slot), true, now));
+    }
+    for (int pop = 0; pop < 100; ++pop) {
+        EXPECT_EQ(take(80, 50).size(), 1u) << "pop " << pop;
+    }
+}
+
+TEST_F(RingTest, WhatWasFoundEmptyIsNotThoughtToHoldWhatItOnceHeld) {
+    mark(0);
+    mark(1);
+    take(1);
+    Verdict verdict;
+    verdict.kind = VerdictKind::took_acked;
+    verdict.frames = 50;
+    ring->settle(last.slots[0], now, verdict, now, rules);
+    EXPECT_EQ(take(16, 40).size(), 2u) << "one message of the second, then the rest";
+    mark(0); // while it is out
+    settle(VerdictKind::empty);
+    EXPECT_EQ(ring->depth(now).ready, 1u);
+    mark(1);
+    EXPECT_EQ(take(16, 40).size(), 2u);
+}
+
 TEST_F(RingTest, ATakeEndsBeforeACandidateOfTheOtherKind) {
     rules.window = 1s;
     rules.config_fresh = true;

@@ -26,7 +26,8 @@ struct Outcome {
 
 /// Runs a command line in this process. Pauses are noted, not waited for; each moves the clock.
 inline Outcome command_line(const std::vector<std::string>& words, const std::string& input = {},
-                            const settings::Environment& env = {{"HOME", "/home/ada"}}) {
+                            const settings::Environment& env = {{"HOME", "/home/ada"}},
+                            bool out_is_terminal = false) {
     Outcome outcome;
     std::istringstream in(input);
     std::ostringstream out, err;
@@ -34,6 +35,7 @@ inline Outcome command_line(const std::vector<std::string>& words, const std::st
     Terminal terminal{in,
                       out,
                       err,
+                      out_is_terminal,
                       false,
                       clock,
                       [&](std::chrono::milliseconds time) {

@@ -50,7 +50,7 @@ TEST_F(ConfigCommands, CheckJudgesThePluginsThatAreThere) {
     write(folders +
           "plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0, hitns: 1}}\n"
           "  - {name: text, path: " +
-          path_ + "}\n");
+          path_ + "}\ncandidates: {default: sqlscan}\n");
     const Outcome outcome = command_line({"config", "check", path_});
     EXPECT_EQ(outcome.exit, Exit::failed);
     EXPECT_EQ(outcome.out, "");

@@ -49,7 +49,8 @@ TEST(PluginCommands, ListChecksEachEntryAndItsOptions) {
     EXPECT_THAT(plain.out, HasSubstr(kPlugin + "  fits this broker\n"));
 
     const Outcome option =
-        list("plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0, hitns: 1}}\n");
+        list("plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0, hitns: 1}}\n"
+             "candidates: {default: sqlscan}\n");
     EXPECT_EQ(option.exit, Exit::failed);
     EXPECT_THAT(option.err, HasSubstr(path + ":3:56: plugin 'sqlscan': hints"));
     EXPECT_THAT(option.err, HasSubstr(path + ":3:59: plugin 'sqlscan': hitns"));
@@ -69,7 +70,8 @@ TEST(PluginCommands, ListChecksEachEntryAndItsOptions) {
     EXPECT_THAT(beside.out, HasSubstr("is in none of the plugin folders"));
 
     std::ofstream(path) << folders
-                        << "plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0}}\n";
+                        << "plugins:\n  - {name: sqlscan, path: sqlscan.so, options: {hints: 0}}\n"
+                        << "candidates: {default: sqlscan}\n";
     const Outcome outcome = command_line({"plugin", "list", path, "--json"});
     EXPECT_EQ(outcome.exit, Exit::failed);
     const auto document = json::Document::parse(outcome.out);

@@ -114,7 +114,7 @@ TEST(PopCommand, MessagesThatNobodyCouldReadAreNotSettled) {
     std::ostream nowhere(nullptr); // every write fails, as to a full disk or a closed pipe
     std::ostringstream err;
     queen::test::ManualClock clock;
-    Terminal terminal{in, nowhere, err, false, clock, [](auto) {}, {}};
+    Terminal terminal{in, nowhere, err, false, false, clock, [](auto) {}, {}};
     const std::vector<std::string> words{"pop", "--url", server.url(), "q", "--ack"};
     EXPECT_EQ(run(words, terminal), Exit::failed);
     EXPECT_THAT(err.str(), HasSubstr("could not be printed and are not settled"));

@@ -1,0 +1,77 @@
+#include "app/candidates_report.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace queen::app {
+namespace {
+
+bool is_source(const pluginhost::PluginStatus& status) {
+    return std::find(status.kinds.begin(), status.kinds.end(), QUEEN_CANDIDATES) !=
+           status.kinds.end();
+}
+
+} // namespace
+
+void CandidateFigures::add(std::string_view name, double value) {
+    if (name.empty() || name.size() > kLongestName) {
+        return;
+    }
+    const auto known = std::find_if(all_.begin(), all_.end(),
+                                    [&](const auto& figure) { return figure.first == name; });
+    if (known != all_.end()) {
+        known->second = value;
+    } else if (all_.size() < kMost) {
+        all_.emplace_back(name, value);
+    }
+}
+
+void CandidateFigures::write(json::Writer& writer) const {
+    writer.begin_object();
+    for (const auto& [name, value] : all_) {
+        writer.key(name);
+        if (std::isfinite(value)) {
+            writer.number(value);
+        } else {
+            writer.null();
+        }
+    }
+    writer.end_object();
+}
+
+void write_faults(json::Writer& writer, const pluginhost::FaultCounts& faults) {
+    writer.begin_object();
+    for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
+        if (const auto count = faults.by_kind.at(kind); count > 0) {
+            writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
+                .integer(static_cast<std::int64_t>(count));
+        }
+    }
+    writer.end_object();
+}
+
+void write_candidates(json::Writer& writer, std::string_view default_source,
+                      const pluginhost::PluginHost& plugins) {
+    writer.begin_object().key("default").string(default_source).key("sources").begin_array();
+    for (const auto& status : plugins.status()) {
+        // Of a refused plugin nobody knows what it would have been.
+        if (status.loaded && !is_source(status)) {
+            continue;
+        }
+        CandidateFigures figures;
+        if (const auto source = plugins.source(status.name)) {
+            source->stats(figures);
+        }
+        writer.begin_object().key("name").string(status.name).key("id").string(status.id);
+        writer.key("version").string(status.version).key("loaded").boolean(status.loaded);
+        writer.key("paused").boolean(status.paused).key("verdict").string(status.verdict);
+        writer.key("faults");
+        write_faults(writer, status.faults);
+        writer.key("stats");
+        figures.write(writer);
+        writer.end_object();
+    }
+    writer.end_array().end_object();
+}
+
+} // namespace queen::app
