@@ -41,13 +41,13 @@ protected:
 
     /// Plans of the statements inside one more pop.
     std::vector<std::string> plans(int first, int names, int budget, int cap) {
-        std::vector<std::string> told;
-        consumer.collect_notices(told);
+        consumer.script("set client_min_messages = notice");
+        consumer.take_notices();
         consumer.script("set auto_explain.log_min_duration = 0");
         EXPECT_EQ(pop(first, names, budget, cap), std::to_string(cap));
         consumer.script("set auto_explain.log_min_duration = -1");
         std::vector<std::string> out;
-        for (const std::string& notice : told) {
+        for (const std::string& notice : consumer.take_notices()) {
             if (notice.find("queen.log_") != std::string::npos &&
                 notice.find("generate_series($1::int") == std::string::npos) {
                 out.push_back(notice.substr(notice.find('{')));

@@ -158,17 +158,6 @@ int SqlSession::pid() const {
     return PQbackendPID(link_.get());
 }
 
-void SqlSession::collect_notices(std::vector<std::string>& into) {
-    PQsetNoticeReceiver(
-        link_.get(),
-        [](void* list, const PGresult* notice) {
-            const char* text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-            static_cast<std::vector<std::string>*>(list)->emplace_back(text != nullptr ? text : "");
-        },
-        &into);
-    script("SET client_min_messages = notice");
-}
-
 void SqlSession::wait_for(const std::string& condition, const std::vector<SqlArg>& args) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!yes("select " + condition, args)) {

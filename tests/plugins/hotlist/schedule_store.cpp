@@ -108,17 +108,18 @@ Store::Snapshot Store::look(std::size_t queue, std::string_view group,
     return seen;
 }
 
+std::string Store::row_key(const Queue& queue, std::string_view group, std::string_view partition) {
+    std::string key = queue.tenant + '/' + queue.name + '/';
+    return key.append(group).append("/").append(partition);
+}
+
 bool Store::is_locked(const Queue& queue, std::string_view group,
                       std::string_view partition) const {
-    std::string key = queue.tenant + '/' + queue.name + '/';
-    key.append(group).append("/").append(partition);
-    return locked_.contains(key);
+    return locked_.contains(row_key(queue, group, partition));
 }
 
 void Store::lock_row(std::size_t queue, std::string_view group, std::string_view partition) {
-    std::string key = queues_[queue].tenant + '/' + queues_[queue].name + '/';
-    key.append(group).append("/").append(partition);
-    locked_.insert(std::move(key));
+    locked_.insert(row_key(queues_[queue], group, partition));
 }
 
 /// The last offset that delay and window let through.

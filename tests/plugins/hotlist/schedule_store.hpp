@@ -124,6 +124,8 @@ private:
                   std::uint64_t messages, std::int64_t last_offset);
     const Cursor* cursor(const Partition& partition, std::string_view group) const;
     std::int64_t visible(const Queue& queue, const Partition& partition, bool skip_window) const;
+    static std::string row_key(const Queue& queue, std::string_view group,
+                               std::string_view partition);
     bool is_locked(const Queue& queue, std::string_view group, std::string_view partition) const;
 
     std::vector<Queue> queues_;

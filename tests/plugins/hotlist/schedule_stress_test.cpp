@@ -28,7 +28,7 @@ constexpr std::array<plugin::Queue, 4> kQueues{{{"acme\x1forders", "acme", "orde
                                                 {"blue\x1fjobs", "blue", "jobs"}}};
 constexpr std::array<const char*, 2> kGroups{"g", "h"};
 constexpr std::size_t kPartitions = 24;
-constexpr std::size_t kPushesEach = 4000;
+constexpr std::size_t kPushesEach = 10000;
 constexpr std::uint64_t kMostBacklog = 1000;
 constexpr std::size_t kProducers = 2, kConsumers = 4;
 constexpr Nanoseconds kActionTakes = 100us; ///< of virtual time
