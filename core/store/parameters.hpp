@@ -2,6 +2,8 @@
 // our own, because text format cuts a value at its first NUL byte, turns an empty bytea into NULL
 // in some clients, and doubles the size of binary data.
 #pragma once
+#include "base/clock.hpp"
+
 #include <queen/plugin/types.hpp>
 
 #include <cstdint>
@@ -19,8 +21,12 @@ namespace oid {
 inline constexpr std::uint32_t kBool = 16, kBytea = 17, kInt8 = 20, kInt2 = 21, kInt4 = 23,
                                kText = 25, kJson = 114, kVarchar = 1043, kTimestamptz = 1184,
                                kUuid = 2950, kJsonb = 3802, kTextArray = 1009, kByteaArray = 1001,
-                               kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951;
+                               kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951,
+                               kTimestamptzArray = 1185;
 } // namespace oid
+
+/// 2000-01-01, where the server's timestamps start, in microseconds of Unix time.
+inline constexpr std::int64_t kEpochMicros = 946'684'800'000'000;
 
 /// Grows by one argument per call, in order ($1, $2, ...).
 ///
@@ -51,6 +57,7 @@ public:
     Parameters& int8_array(std::span<const std::int64_t> values);
     Parameters& bytea_array(std::span<const std::string_view> values);
     Parameters& uuid_array(std::span<const Uuid> values);
+    Parameters& timestamptz_array(std::span<const WallTime> values); ///< finite times only
 
     int size() const noexcept { return static_cast<int>(values_.size()); }
     const std::uint32_t* types() const noexcept { return types_.data(); }

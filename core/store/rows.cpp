@@ -10,9 +10,6 @@
 namespace queen::store {
 namespace {
 
-/// 2000-01-01, where the server's timestamps start, in Unix time.
-constexpr std::int64_t kEpochMicros = 946'684'800'000'000;
-
 template <class T>
 T get(std::string_view bytes) {
     std::make_unsigned_t<T> value = 0;

@@ -4,10 +4,14 @@ namespace queen::store::statements {
 
 const Statement kPing{"ping", "select 1"};
 
-const Statement kPushMulti{"push_multi",
-                           "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7)"};
+const Statement kPushMulti{
+    "push_multi", "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+                  "$11)"};
 
 const Statement kSegmentAt{"segment_at", "select * from queen.log_segment_at_v1($1, $2)"};
+
+const Statement kWindowHashes{"window_hashes",
+                              "select * from queen.log_window_hashes_v1($1, $2, $3, $4)"};
 
 const Statement kPopList{"pop_list", "select * from queen.log_pop_list_v1($1, $2, $3, $4, $5, $6, "
                                      "$7, $8, $9, $10, $11, $12)"};
@@ -61,9 +65,10 @@ const Statement kQueueDetail{"queue_detail", "select queen.queue_detail_v1($1, $
 
 const Statement kListQueues{"list_queues", "select queen.list_queues_v1($1)"};
 
-const std::array<const Statement*, 18> kAll{&kPing,
+const std::array<const Statement*, 19> kAll{&kPing,
                                             &kPushMulti,
                                             &kSegmentAt,
+                                            &kWindowHashes,
                                             &kPopList,
                                             &kPopWildcard,
                                             &kPopSpecific,

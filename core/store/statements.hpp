@@ -18,6 +18,7 @@ namespace statements {
 extern const Statement kPing;
 extern const Statement kPushMulti;
 extern const Statement kSegmentAt;
+extern const Statement kWindowHashes;
 extern const Statement kPopList;
 extern const Statement kPopWildcard;
 extern const Statement kPopSpecific;
@@ -35,7 +36,7 @@ extern const Statement kQueueDetail;
 extern const Statement kListQueues;
 
 /// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 18> kAll;
+extern const std::array<const Statement*, 19> kAll;
 
 } // namespace statements
 } // namespace queen::store
