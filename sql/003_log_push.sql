@@ -15,7 +15,8 @@
 -- It is believed, and only what lies above is probed, when
 --   - the partition is this very row: one deleted and made again starts its offsets anew;
 --   - the end exists and bears the stamp: a database that was set back, by a failover to a standby
---     that lacked its last commits, gives the same offsets to other messages;
+--     that lacked its last commits, gives the same offsets to other messages. The stamp stands for
+--     all below it, because each answer names the stamp it was stored after;
 --   - nothing below the span is left to compare: it reaches below txns_start, or the row that holds
 --     its lower end is older than the window, however wide that is by now.
 -- What is not believed costs time and nothing else: all of the window is probed (DED-1, DED-4).
@@ -33,6 +34,7 @@ DECLARE
     v_bound  bigint;
     v_from   bigint;
     v_probed bigint := 0;
+    v_after  timestamptz;
     v_dups   jsonb;
 BEGIN
     IF p_count IS NULL OR p_count < 1 OR p_hashes IS NULL OR p_blob IS NULL
@@ -47,6 +49,7 @@ BEGIN
         FOR NO KEY UPDATE;
         IF FOUND THEN
             v_now := greatest(queen._clock(), v_part.newest_at);
+            v_after := v_part.newest_at;
             v_start := v_now - make_interval(secs => p_window);
             -- The caller compared every offset up to p_verified, and below txns_start nothing is
             -- left to compare with.
@@ -119,7 +122,8 @@ BEGIN
     VALUES (p_pid, v_base, v_base + p_count - 1, v_now, p_hashes);
     RETURN jsonb_build_object('status', 'queued', 'partitionId', p_pid,
                               'baseOffset', v_base, 'createdAt', queen._iso(v_now),
-                              'window', p_window, 'probed', v_probed);
+                              'window', p_window, 'probed', v_probed,
+                              'after', queen._iso(v_after));
 END $$;
 
 -- @
@@ -173,7 +177,8 @@ END $$;
 -- Result: {status: queued, partitionId, baseOffset, createdAt} or, when any hash is inside the
 -- dedup window already and then nothing was written, {status: duplicate, partitionId,
 -- dups: [{i, off}]} with i the frame and off the first offset of its hash (DED-1, DED-2); both with
--- window, the queue's in seconds, and probed, how many offsets were compared here.
+-- window, the queue's in seconds, and probed, how many offsets were compared here. after is the
+-- stamp of the segment before this one, null for the first and without a window.
 -- p_verified: every offset up to it was compared by the broker; -1 vouches for nothing. It is
 -- believed as it stands, so it must have been read under the row's lock; a broker that compared on
 -- its own vouches for a span instead, which _append judges (DED-4).
@@ -300,9 +305,11 @@ $$;
 
 -- @
 -- A page of the hashes in a partition's dedup window, for brokers that compare by themselves
--- (DED-5). Downwards: the rows below offset p_edge, newest first, as far as the window reaches;
--- upwards: the rows above it, oldest first. A page ends with the row that brings it to p_bytes of
--- hashes; a smaller page was the last one. No lock: rows commit in the order of their offsets.
+-- (DED-5). It begins with the row that holds offset p_edge, by whose stamp the reader sees that
+-- these are the neighbours of what it has, and goes downwards, newest first, as far as the window
+-- reaches, or upwards, oldest first. It ends with the row that brings what follows the first one to
+-- p_bytes of hashes; a smaller page was the last one. No lock: rows commit in the order of their
+-- offsets.
 CREATE OR REPLACE FUNCTION queen.log_window_hashes_v1(
     p_pid uuid, p_edge bigint, p_downwards boolean, p_bytes bigint)
 RETURNS TABLE (base_offset bigint, end_offset bigint, created_at timestamptz, hashes bytea)
@@ -320,22 +327,26 @@ BEGIN
     IF p_downwards THEN
         FOR base_offset, end_offset, created_at, hashes IN
             SELECT t.base_offset, t.end_offset, t.created_at, t.hashes FROM queen.log_txns t
-            WHERE t.partition_id = p_pid AND t.base_offset < p_edge
+            WHERE t.partition_id = p_pid AND t.base_offset <= p_edge
             ORDER BY t.base_offset DESC
         LOOP
             EXIT WHEN v_left <= 0 OR created_at < v_start;
             RETURN NEXT;
-            v_left := v_left - octet_length(hashes);
+            v_left := v_left - CASE WHEN end_offset < p_edge THEN octet_length(hashes) ELSE 0 END;
         END LOOP;
     ELSE
         FOR base_offset, end_offset, created_at, hashes IN
             SELECT t.base_offset, t.end_offset, t.created_at, t.hashes FROM queen.log_txns t
-            WHERE t.partition_id = p_pid AND t.base_offset > p_edge
+            WHERE t.partition_id = p_pid
+              AND t.base_offset >= coalesce((SELECT e.base_offset FROM queen.log_txns e
+                                             WHERE e.partition_id = p_pid
+                                               AND e.base_offset <= p_edge
+                                             ORDER BY e.base_offset DESC LIMIT 1), p_edge)
             ORDER BY t.base_offset
         LOOP
             EXIT WHEN v_left <= 0;
             RETURN NEXT;
-            v_left := v_left - octet_length(hashes);
+            v_left := v_left - CASE WHEN base_offset > p_edge THEN octet_length(hashes) ELSE 0 END;
         END LOOP;
     END IF;
 END $$;

@@ -56,14 +56,15 @@ struct PushOutcome {
     std::vector<Repeat> repeats;
     std::chrono::seconds window{0}; ///< the queue's dedup window
     std::int64_t probed = 0;        ///< offsets that the store compared
+    WallTime after{};               ///< stamp of the segment before; of the first one the epoch
 };
 
 /// A page of the hashes in a partition's dedup window.
 struct HashPage {
     Uuid partition_id;
-    Offset edge{-1};
-    bool downwards = true;  ///< rows below `edge`, newest first, else rows above it, oldest first
-    std::int64_t bytes = 0; ///< a page of fewer bytes of hashes was the last
+    Offset edge{-1};        ///< the first row holds it
+    bool downwards = true;  ///< newest first, as far as the window reaches, else oldest first
+    std::int64_t bytes = 0; ///< a page of fewer bytes of hashes, the first row apart, was the last
 };
 /// The hashes of one stored segment.
 struct HashRow {
