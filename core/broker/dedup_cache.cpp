@@ -65,7 +65,7 @@ void DedupCache::told(const std::string& key, std::span<const std::uint64_t> fin
                       const std::optional<Vouch>& vouch, const PushOutcome& outcome) {
     auto& shard = shard_of(key);
     std::optional<Read> read;
-    bool held = false;
+    bool held = false, refused = false;
     {
         const std::lock_guard lock(shard.mutex);
         auto place = shard.entries.find(key);
@@ -81,7 +81,7 @@ void DedupCache::told(const std::string& key, std::span<const std::uint64_t> fin
                 surprise(shard, place);
             }
         } else if (!outcome.duplicate && outcome.window > 0s && outcome.probed >= options_.worth) {
-            consider(shard, key, outcome, fingerprints);
+            refused = !consider(shard, key, outcome, fingerprints);
         }
         place = shard.entries.find(key);
         if (place != shard.entries.end()) {
@@ -89,6 +89,10 @@ void DedupCache::told(const std::string& key, std::span<const std::uint64_t> fin
             recount(*place->second, key.size());
             read = next_read(key, place->second);
         }
+    }
+    if (refused) {
+        warn("the dedup cache has no room for another partition; its pushes stay slow "
+             "(dedup.cache_size)");
     }
     if (read) {
         start(std::move(*read));
@@ -176,27 +180,27 @@ bool DedupCache::grow(Entry& entry, std::span<const std::uint64_t> fingerprints,
     return true;
 }
 
-/// A partition without an entry whose probe was large.
-void DedupCache::consider(Shard& shard, const std::string& key, const PushOutcome& outcome,
+/// A partition without an entry whose probe was large. False when there is no room for one.
+bool DedupCache::consider(Shard& shard, const std::string& key, const PushOutcome& outcome,
                           std::span<const std::uint64_t> fingerprints) {
     const auto now = clock_.now();
     auto& known = candidate(shard, key);
     if (now < known.not_before) {
         ++suppressed_;
-        return;
+        return true;
     }
     if (known.seen == SteadyTime{} || now - known.seen > kAgain) {
         known.seen = now;
-        return;
+        return true;
     }
     if (reads_ >= options_.reads) {
-        return;
+        return true;
     }
     const auto estimate = static_cast<std::size_t>(outcome.probed) * kHashBytes + sizeof(Entry);
     if (bytes_ + estimate > options_.bytes / 10 * 9) {
         known.not_before = now + kCoolDown;
         ++suppressed_;
-        return;
+        return false;
     }
     shard.candidates.erase(key);
     --candidates_;
@@ -211,6 +215,7 @@ void DedupCache::consider(Shard& shard, const std::string& key, const PushOutcom
     entry->place = shard.by_use.insert(shard.by_use.end(), &place->first);
     ++partitions_;
     ++hydrations_;
+    return true;
 }
 
 /// The page that an entry needs next, if any and if there is room for another read; it then counts
@@ -421,6 +426,7 @@ DedupCache::Stats DedupCache::stats() const {
     return {.bytes = bytes_,
             .partitions = partitions_,
             .hashes = hashes_,
+            .remembered = candidates_,
             .vouched = vouched_,
             .suspects = suspects_,
             .disbelieved = disbelieved_,

@@ -61,6 +61,7 @@ public:
         std::size_t bytes = 0; ///< held, what hydrations have reserved included
         std::size_t partitions = 0;
         std::size_t hashes = 0;
+        std::size_t remembered = 0;    ///< partitions without an entry
         std::uint64_t vouched = 0;     ///< segments sent with a vouch
         std::uint64_t suspects = 0;    ///< segments sent without, because a hash was found
         std::uint64_t disbelieved = 0; ///< vouches that the store did not take
@@ -126,7 +127,7 @@ private:
     Candidate& candidate(Shard& shard, const std::string& key);
     bool grow(Entry& entry, std::span<const std::uint64_t> fingerprints,
               const std::optional<Vouch>& vouch, const PushOutcome& outcome);
-    void consider(Shard& shard, const std::string& key, const PushOutcome& outcome,
+    bool consider(Shard& shard, const std::string& key, const PushOutcome& outcome,
                   std::span<const std::uint64_t> fingerprints);
     std::optional<Read> next_read(const std::string& key, const std::shared_ptr<Entry>& entry);
     bool take_page(Entry& entry, const HashPage& page, const std::vector<HashRow>& rows,

@@ -56,6 +56,18 @@ TEST_F(PushVouch, WhatCoversTheWindowSparesTheProbe) {
     EXPECT_EQ(member(answer, "window"), "3600");
 }
 
+// By it a broker sees that its own pushes follow each other in one history.
+TEST_F(PushVouch, AnAnswerNamesTheStampItWasStoredAfter) {
+    const auto after = [&](const std::string& id) {
+        return member(sql.one("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x')", {hash(id)}),
+                      "after");
+    };
+    EXPECT_EQ(after("a"), "");
+    clock(7);
+    EXPECT_EQ(after("b"), "2030-01-01T00:00:00.000000Z");
+    EXPECT_EQ(after("c"), "2030-01-01T00:00:07.000000Z");
+}
+
 // F-13: another broker pushed since.
 TEST_F(PushVouch, F13_WhatLiesAboveIsCompared) {
     push("q", "p", {"a"});
@@ -187,15 +199,16 @@ TEST_F(PushVouch, PagesReachFromTheTopToTheStartOfTheWindow) {
     push_at(6, {"d"});
     push_at(7, {"e", "f"});
     clock(15);
-    EXPECT_EQ(page(6, true, 1000), "4-5 3-3 1-2") << "5 s is the edge, 0 s is outside";
-    EXPECT_EQ(page(6, true, 33), "4-5 3-3") << "ends with the row that fills it";
-    EXPECT_EQ(page(6, true, 32), "4-5");
-    EXPECT_EQ(page(3, true, 1000), "1-2");
-    EXPECT_EQ(page(1, true, 1000), "");
-    EXPECT_EQ(page(0, false, 1000), "1-2 3-3 4-5");
-    EXPECT_EQ(page(2, false, 16), "3-3");
-    EXPECT_EQ(page(5, false, 16), "");
-    EXPECT_EQ(sql.one("select hashes from queen.log_window_hashes_v1($1, 3, true, 1)", {pid()}),
+    EXPECT_EQ(page(5, true, 1000), "4-5 3-3 1-2") << "5 s is the edge, 0 s is outside";
+    EXPECT_EQ(page(4, true, 1000), "4-5 3-3 1-2") << "begins with the row that holds the offset";
+    EXPECT_EQ(page(4, true, 17), "4-5 3-3 1-2") << "ends with the row that fills it";
+    EXPECT_EQ(page(4, true, 16), "4-5 3-3") << "the first row does not count";
+    EXPECT_EQ(page(1, true, 1000), "1-2");
+    EXPECT_EQ(page(0, true, 1000), "");
+    EXPECT_EQ(page(0, false, 1000), "0-0 1-2 3-3 4-5");
+    EXPECT_EQ(page(2, false, 16), "1-2 3-3");
+    EXPECT_EQ(page(5, false, 16), "4-5");
+    EXPECT_EQ(sql.one("select hashes from queen.log_window_hashes_v1($1, 2, true, 1)", {pid()}),
               "\\x" + hash_hex("b") + hash_hex("c"));
     EXPECT_EQ(
         sql.query("select * from queen.log_window_hashes_v1(gen_random_uuid(), 9, true, 9)").size(),
