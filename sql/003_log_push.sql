@@ -61,11 +61,9 @@ BEGIN
                          WHERE t.partition_id = p_pid AND t.base_offset <= p_vouch_upto
                          ORDER BY t.base_offset DESC LIMIT 1) END)
                AND (p_vouch_from < v_part.txns_start
-                    OR EXISTS (SELECT FROM (SELECT t.end_offset, t.created_at FROM queen.log_txns t
-                                            WHERE t.partition_id = p_pid
-                                              AND t.base_offset <= p_vouch_from
-                                            ORDER BY t.base_offset DESC LIMIT 1) f
-                               WHERE f.end_offset >= p_vouch_from AND f.created_at < v_start))
+                    OR (SELECT t.created_at FROM queen.log_txns t
+                        WHERE t.partition_id = p_pid AND t.base_offset <= p_vouch_from
+                        ORDER BY t.base_offset DESC LIMIT 1) < v_start)
             THEN
                 v_bound := greatest(v_bound, p_vouch_upto);
             END IF;
