@@ -8,9 +8,8 @@
 // Life of an entry, one per partition:
 //
 //   a push's answer says that the store compared many offsets, the second time in a minute
-//     -> hydrating   the span of that push alone; pages are read downwards, one at a time, while
-//     own
-//                    pushes go on top; pushes are not vouched for
+//     -> hydrating   from the span of that push alone, pages are read downwards, one at a time;
+//                    own pushes go on top and are not vouched for
 //     -> complete    a page was the last of the window: pushes are vouched for
 //   an answer shows that the store did not believe it: the window was widened
 //     -> hydrating   from where the span ends
