@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <thread>
 
 namespace queen::broker {
 namespace {
@@ -369,6 +370,48 @@ TEST_F(DedupCacheTest, PartitionsWithoutAnEntryAreRememberedInBoundedNumber) {
         push("p" + std::to_string(p), 1);
     }
     EXPECT_LE(cache_->stats().remembered, 1600u);
+}
+
+// For the sanitizers: pushes of four threads over a budget that makes them evict each other.
+TEST_F(DedupCacheTest, ThreadsPushReadEvictAndSweepAtOnce) {
+    make(64u << 10);
+    store_.on_window_hashes = [](const HashPage&, const auto& done) {
+        done(std::vector<HashRow>{});
+    };
+    std::vector<std::thread> threads;
+    for (std::uint8_t t = 0; t < 4; ++t) {
+        threads.emplace_back([this, t] {
+            std::mt19937_64 random(t);
+            for (int i = 0; i < 2000; ++i) {
+                const auto key = "k" + std::to_string(random() % 8);
+                const std::vector<std::uint64_t> fingerprints{random(), random()};
+                const auto vouch = cache_->vouch(key, fingerprints);
+                PushOutcome outcome{.base = Offset{1000 + 2 * i},
+                                    .created_at = WallTime{std::chrono::seconds(i)},
+                                    .window = window_,
+                                    .probed = vouch ? 0 : 1000,
+                                    .after = WallTime{std::chrono::seconds(i - 1)}};
+                outcome.partition_id.bytes[0] = random() % 50 == 0 ? 2 : 1;
+                cache_->told(key, fingerprints, vouch, outcome);
+                if (i % 10 == 0) {
+                    clock_.advance(10s);
+                    ticker_.run_due();
+                }
+            }
+        });
+    }
+    for (auto& thread : threads) {
+        thread.join();
+    }
+    EXPECT_GT(cache_->stats().hydrations, 0u);
+    for (int i = 0; i < 200; ++i) {
+        ticker_.advance(1min);
+    }
+    const auto stats = cache_->stats();
+    EXPECT_EQ(stats.partitions, 0u);
+    EXPECT_EQ(stats.bytes, 0u) << "counted down as it was counted up";
+    EXPECT_EQ(stats.hashes, 0u);
+    EXPECT_EQ(stats.remembered, 0u);
 }
 
 TEST(DedupSpan, ManyShortGenerationsRunOutOfTagsAndGoOn) {
