@@ -9,17 +9,33 @@
 -- 40001 when a partition was deleted under the push (QVANISHED): a retry makes it again.
 
 -- Appends one segment to a partition that exists; the caller named it by id. Window in seconds.
+--
+-- A vouch says: every offset in (p_vouch_from, p_vouch_upto] of partition p_vouch_pid was compared
+-- with these hashes and none matched; the row that holds p_vouch_upto bears the stamp p_vouch_at.
+-- It is believed, and only what lies above is probed, when
+--   - the partition is this very row: one deleted and made again starts its offsets anew;
+--   - the end exists and bears the stamp: a database that was set back, by a failover to a standby
+--     that lacked its last commits, gives the same offsets to other messages. The stamp stands for
+--     all below it, because each answer names the stamp it was stored after;
+--   - nothing below the span is left to compare: it reaches below txns_start, or the row that holds
+--     its lower end is older than the window, however wide that is by now.
+-- What is not believed costs time and nothing else: all of the window is probed (DED-1, DED-4).
 CREATE OR REPLACE FUNCTION queen._append(
-    p_pid uuid, p_window integer, p_count integer, p_hashes bytea, p_verified bigint, p_blob bytea)
+    p_pid uuid, p_window integer, p_count integer, p_hashes bytea, p_verified bigint, p_blob bytea,
+    p_vouch_pid uuid DEFAULT NULL, p_vouch_from bigint DEFAULT NULL,
+    p_vouch_upto bigint DEFAULT NULL, p_vouch_at timestamptz DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_part  record;
-    v_now   timestamptz;
-    v_base  bigint;
-    v_bound bigint;
-    v_from  bigint;
-    v_dups  jsonb;
+    v_part   record;
+    v_now    timestamptz;
+    v_start  timestamptz;
+    v_base   bigint;
+    v_bound  bigint;
+    v_from   bigint;
+    v_probed bigint := 0;
+    v_after  timestamptz;
+    v_dups   jsonb;
 BEGIN
     IF p_count IS NULL OR p_count < 1 OR p_hashes IS NULL OR p_blob IS NULL
        OR octet_length(p_hashes) <> 16 * p_count::bigint THEN
@@ -33,9 +49,24 @@ BEGIN
         FOR NO KEY UPDATE;
         IF FOUND THEN
             v_now := greatest(queen._clock(), v_part.newest_at);
-            -- The caller vouches for every offset up to p_verified, and below txns_start nothing
-            -- is left to compare with.
+            v_after := v_part.newest_at;
+            v_start := v_now - make_interval(secs => p_window);
+            -- The caller compared every offset up to p_verified, and below txns_start nothing is
+            -- left to compare with.
             v_bound := greatest(coalesce(p_verified, -1), v_part.txns_start - 1);
+            IF p_vouch_pid = p_pid AND p_vouch_upto <= v_part.last_offset
+               -- In parentheses: an IF of PL/pgSQL ends at the first THEN outside of any.
+               AND p_vouch_at = (CASE WHEN p_vouch_upto = v_part.last_offset THEN v_part.newest_at
+                   ELSE (SELECT t.created_at FROM queen.log_txns t
+                         WHERE t.partition_id = p_pid AND t.base_offset <= p_vouch_upto
+                         ORDER BY t.base_offset DESC LIMIT 1) END)
+               AND (p_vouch_from < v_part.txns_start
+                    OR (SELECT t.created_at FROM queen.log_txns t
+                        WHERE t.partition_id = p_pid AND t.base_offset <= p_vouch_from
+                        ORDER BY t.base_offset DESC LIMIT 1) < v_start)
+            THEN
+                v_bound := greatest(v_bound, p_vouch_upto);
+            END IF;
             IF v_part.last_offset > v_bound THEN
                 -- First row to compare: the one that holds v_bound + 1, unless the window starts
                 -- later; that is found backwards, so neither walk leaves window and span.
@@ -44,8 +75,9 @@ BEGIN
                                     ORDER BY t.base_offset DESC LIMIT 1), v_bound + 1);
                 v_from := coalesce((SELECT t.end_offset + 1 FROM queen.log_txns t
                                     WHERE t.partition_id = p_pid AND t.base_offset >= v_from
-                                      AND t.created_at < v_now - make_interval(secs => p_window)
+                                      AND t.created_at < v_start
                                     ORDER BY t.base_offset DESC LIMIT 1), v_from);
+                v_probed := v_part.last_offset - greatest(v_from - 1, v_bound);
                 SELECT jsonb_agg(jsonb_build_object('i', d.i, 'off', d.off) ORDER BY d.i)
                 INTO v_dups
                 FROM (SELECT n.idx AS i, min(t.base_offset + u.idx) AS off
@@ -60,7 +92,8 @@ BEGIN
                       GROUP BY n.idx) d;
                 IF v_dups IS NOT NULL THEN
                     RETURN jsonb_build_object(
-                        'status', 'duplicate', 'partitionId', p_pid, 'dups', v_dups);
+                        'status', 'duplicate', 'partitionId', p_pid, 'dups', v_dups,
+                        'window', p_window, 'probed', v_probed);
                 END IF;
             END IF;
         END IF;
@@ -86,7 +119,9 @@ BEGIN
     INSERT INTO queen.log_txns (partition_id, base_offset, end_offset, created_at, hashes)
     VALUES (p_pid, v_base, v_base + p_count - 1, v_now, p_hashes);
     RETURN jsonb_build_object('status', 'queued', 'partitionId', p_pid,
-                              'baseOffset', v_base, 'createdAt', queen._iso(v_now));
+                              'baseOffset', v_base, 'createdAt', queen._iso(v_now),
+                              'window', p_window, 'probed', v_probed,
+                              'after', queen._iso(v_after));
 END $$;
 
 -- @
@@ -139,12 +174,18 @@ END $$;
 -- Appends one segment, creating queue and partition if need be.
 -- Result: {status: queued, partitionId, baseOffset, createdAt} or, when any hash is inside the
 -- dedup window already and then nothing was written, {status: duplicate, partitionId,
--- dups: [{i, off}]} with i the frame and off the first offset of its hash (DED-1, DED-2).
--- p_verified: every offset up to it was compared by the broker; -1 vouches for nothing (DED-4).
+-- dups: [{i, off}]} with i the frame and off the first offset of its hash (DED-1, DED-2); both with
+-- window, the queue's in seconds, and probed, how many offsets were compared here. after is the
+-- stamp of the segment before this one, null for the first and without a window.
+-- p_verified: every offset up to it was compared by the broker; -1 vouches for nothing. It is
+-- believed as it stands, so it must have been read under the row's lock; a broker that compared on
+-- its own vouches for a span instead, which _append judges (DED-4).
 CREATE OR REPLACE FUNCTION queen.log_push_one_v1(
     p_queue text, p_partition text, p_count integer, p_hashes bytea, p_verified bigint,
     p_blob bytea, p_pid uuid DEFAULT NULL, p_window integer DEFAULT NULL,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
+    p_vouch_pid uuid DEFAULT NULL, p_vouch_from bigint DEFAULT NULL,
+    p_vouch_upto bigint DEFAULT NULL, p_vouch_at timestamptz DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -165,7 +206,8 @@ BEGIN
                 USING ERRCODE = '40001';
         END IF;
     END IF;
-    RETURN queen._append(v_pid, v_window, p_count, p_hashes, p_verified, p_blob);
+    RETURN queen._append(v_pid, v_window, p_count, p_hashes, p_verified, p_blob,
+                         p_vouch_pid, p_vouch_from, p_vouch_upto, p_vouch_at);
 END $$;
 
 -- @
@@ -178,10 +220,13 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT '5s' $$;
 -- @
 -- Appends many segments in one transaction: an array of results like those of log_push_one_v1, in
 -- input order. A duplicate leaves its neighbours alone; an error fails the whole call, 55P03 among
--- them when a row stays locked. Segments of one partition keep their input order.
+-- them when a row stays locked. Segments of one partition keep their input order. The four arrays
+-- of vouches are all there or all null; an element of zeros or null vouches for nothing.
 CREATE OR REPLACE FUNCTION queen.log_push_multi_v1(
     p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
-    p_verified bigint[], p_blobs bytea[], p_tenants uuid[] DEFAULT NULL)
+    p_verified bigint[], p_blobs bytea[], p_tenants uuid[] DEFAULT NULL,
+    p_vouch_pids uuid[] DEFAULT NULL, p_vouch_from bigint[] DEFAULT NULL,
+    p_vouch_upto bigint[] DEFAULT NULL, p_vouch_at timestamptz[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -194,7 +239,11 @@ DECLARE
 BEGIN
     IF coalesce(cardinality(p_partitions), 0) <> v_n OR coalesce(cardinality(p_counts), 0) <> v_n
        OR coalesce(cardinality(p_hashes), 0) <> v_n OR coalesce(cardinality(p_verified), 0) <> v_n
-       OR coalesce(cardinality(p_blobs), 0) <> v_n OR cardinality(v_tenants) <> v_n THEN
+       OR coalesce(cardinality(p_blobs), 0) <> v_n OR cardinality(v_tenants) <> v_n
+       OR coalesce(cardinality(p_vouch_pids), v_n) <> v_n
+       OR cardinality(p_vouch_from) IS DISTINCT FROM cardinality(p_vouch_pids)
+       OR cardinality(p_vouch_upto) IS DISTINCT FROM cardinality(p_vouch_pids)
+       OR cardinality(p_vouch_at) IS DISTINCT FROM cardinality(p_vouch_pids) THEN
         RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
     END IF;
     IF v_n = 0 THEN
@@ -228,7 +277,9 @@ BEGIN
         v_results[v_seg.ord] := queen.log_push_one_v1(
             p_queues[v_seg.ord], p_partitions[v_seg.ord], p_counts[v_seg.ord],
             p_hashes[v_seg.ord], p_verified[v_seg.ord], p_blobs[v_seg.ord],
-            v_seg.pid, v_seg.win, v_tenants[v_seg.ord]);
+            v_seg.pid, v_seg.win, v_tenants[v_seg.ord],
+            p_vouch_pids[v_seg.ord], p_vouch_from[v_seg.ord], p_vouch_upto[v_seg.ord],
+            p_vouch_at[v_seg.ord]);
         v_done := v_done + 1;
     END LOOP;
     IF v_done <> v_n THEN
@@ -251,10 +302,61 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- @
+-- A page of the hashes in a partition's dedup window, for brokers that compare by themselves
+-- (DED-5). It begins with the row that holds offset p_edge, by whose stamp the reader sees that
+-- these are the neighbours of what it has, and goes downwards, newest first, as far as the window
+-- reaches, or upwards, oldest first. It ends with the row that brings what follows the first one to
+-- p_bytes of hashes; a smaller page was the last one. No lock: rows commit in the order of their
+-- offsets.
+CREATE OR REPLACE FUNCTION queen.log_window_hashes_v1(
+    p_pid uuid, p_edge bigint, p_downwards boolean, p_bytes bigint)
+RETURNS TABLE (base_offset bigint, end_offset bigint, created_at timestamptz, hashes bytea)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_start timestamptz;
+    v_left  bigint := p_bytes;
+BEGIN
+    SELECT queen._clock() - make_interval(secs => q.dedup_window_seconds) INTO v_start
+    FROM queen.log_partitions p JOIN queen.queues q ON q.id = p.queue_id
+    WHERE p.id = p_pid;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    IF p_downwards THEN
+        FOR base_offset, end_offset, created_at, hashes IN
+            SELECT t.base_offset, t.end_offset, t.created_at, t.hashes FROM queen.log_txns t
+            WHERE t.partition_id = p_pid AND t.base_offset <= p_edge
+            ORDER BY t.base_offset DESC
+        LOOP
+            EXIT WHEN v_left <= 0 OR created_at < v_start;
+            RETURN NEXT;
+            v_left := v_left - CASE WHEN end_offset < p_edge THEN octet_length(hashes) ELSE 0 END;
+        END LOOP;
+    ELSE
+        FOR base_offset, end_offset, created_at, hashes IN
+            SELECT t.base_offset, t.end_offset, t.created_at, t.hashes FROM queen.log_txns t
+            WHERE t.partition_id = p_pid
+              AND t.base_offset >= coalesce((SELECT e.base_offset FROM queen.log_txns e
+                                             WHERE e.partition_id = p_pid
+                                               AND e.base_offset <= p_edge
+                                             ORDER BY e.base_offset DESC LIMIT 1), p_edge)
+            ORDER BY t.base_offset
+        LOOP
+            EXIT WHEN v_left <= 0;
+            RETURN NEXT;
+            v_left := v_left - CASE WHEN base_offset > p_edge THEN octet_length(hashes) ELSE 0 END;
+        END LOOP;
+    END IF;
+END $$;
+
+-- @
 SELECT queen._keep_only(ARRAY[
-    'log_push_one_v1(text, text, integer, bytea, bigint, bytea, uuid, integer, uuid)',
+    'log_push_one_v1(text, text, integer, bytea, bigint, bytea, uuid, integer, uuid, uuid, bigint, '
+        || 'bigint, timestamptz)',
     '_push_lock_timeout()',
-    'log_push_multi_v1(text[], text[], integer[], bytea[], bigint[], bytea[], uuid[])',
+    'log_push_multi_v1(text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], uuid[], '
+        || 'bigint[], bigint[], timestamptz[])',
     'log_segment_at_v1(uuid, bigint)',
-    '_append(uuid, integer, integer, bytea, bigint, bytea)',
+    'log_window_hashes_v1(uuid, bigint, boolean, bigint)',
+    '_append(uuid, integer, integer, bytea, bigint, bytea, uuid, bigint, bigint, timestamptz)',
     '_provision(uuid[], text[], text[])']);

@@ -1,7 +1,7 @@
 -- 004_log_pop_scan.sql: pops that find their candidates by a scan, and the probes for pending work.
 --
 -- The scan's filter is coarse on purpose: the claim verifies under the row lock, so a stale
--- candidate costs one empty claim. Waiting, locks and errors: see 004_log_pop.sql.
+-- candidate costs one empty claim. Waiting, locks and errors: see 004_log_claim.sql.
 
 -- The oldest last_write_at a scan has to look at: the watermark less two minutes, which cover the
 -- second by which last_write_at is rounded and pushes that commit late. Epoch without a watermark,

@@ -10,6 +10,7 @@
 #include "broker/admin.hpp"
 #include "broker/announce.hpp"
 #include "broker/counted_source.hpp"
+#include "broker/dedup_cache.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -131,6 +132,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Sources> sources;
     std::shared_ptr<metrics::Activity> activity;
     std::unique_ptr<broker::Announcer> announcer;
+    std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
     std::unique_ptr<broker::Push> push;
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
@@ -231,11 +233,22 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     activity = std::make_shared<metrics::Activity>(clock);
     announcer = std::make_unique<broker::Announcer>(*sources, *parking);
+    if (settings.dedup.cache) {
+        dedup = std::make_unique<broker::DedupCache>(
+            *store, *ticker, clock,
+            broker::DedupCache::Options{.bytes =
+                                            static_cast<std::size_t>(settings.dedup.cache_bytes),
+                                        .wait = wait,
+                                        .warn = [](const std::string& text) {
+                                            Poco::Logger::get("queend").warning(text);
+                                        }});
+    }
     push = std::make_unique<broker::Push>(
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                               .wait = wait,
-                              .activity = activity});
+                              .activity = activity},
+        dedup.get());
     pop = std::make_unique<broker::Pop>(
         *store, *sources, *announcer, *parking, *executor, *ticker, clock,
         broker::Pop::Options{.wait = wait,

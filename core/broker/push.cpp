@@ -1,6 +1,7 @@
 #include "broker/push.hpp"
 
 #include "base/text.hpp"
+#include "broker/dedup_cache.hpp"
 #include "model/frame.hpp"
 #include "model/names.hpp"
 #include "model/segment.hpp"
@@ -46,6 +47,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     struct Call {
         std::vector<std::size_t> groups;
         int tries = 0;
+        std::vector<std::optional<Vouch>> vouches{}; ///< sent, by position; with a cache only
     };
     /// A frame that the store knows already; its first message's id is looked up.
     struct Repeat {
@@ -145,6 +147,23 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         return segment;
     }
 
+    std::string dedup_key(const Group& group) const {
+        std::string key = request.tenant;
+        key.append(1, kKeySeparator).append(group.queue);
+        key.append(1, kKeySeparator).append(group.partition);
+        return key;
+    }
+
+    /// Tells the cache what became of the segment of this group, before the group changes.
+    void tell_cache(const Group& group, const std::optional<Vouch>& vouch,
+                    const PushOutcome& outcome) const {
+        std::string hashes;
+        for (const auto i : group.items) {
+            hashes.append(slots[i].hash.view());
+        }
+        push.dedup_->told(dedup_key(group), fingerprints_of(hashes), vouch, outcome);
+    }
+
     void next() {
         if (calls.empty()) {
             std::sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) {
@@ -157,8 +176,14 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         calls.pop_front();
         ++call.tries;
         std::vector<PushSegment> batch;
+        call.vouches.clear();
         for (const auto g : call.groups) {
             batch.push_back(take_segment(g));
+            if (push.dedup_ != nullptr) { // as late as can be: the cache knows more by then
+                batch.back().vouch =
+                    push.dedup_->vouch(dedup_key(groups[g]), fingerprints_of(batch.back().hashes));
+                call.vouches.push_back(batch.back().vouch);
+            }
         }
         push.store_.push(
             push.clock_.now() + push.options_.wait, std::move(batch),
@@ -218,6 +243,9 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             const auto g = call.groups[n];
             const auto& outcome = outcomes[n];
             auto& group = groups[g];
+            if (push.dedup_ != nullptr) {
+                tell_cache(group, call.vouches[n], outcome);
+            }
             if (!outcome.duplicate) {
                 queued(group, outcome);
                 arrivals[group.queue].push_back(
@@ -364,9 +392,10 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
 };
 
-Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options)
+Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options,
+           DedupCache* dedup)
     : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
-      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
+      dedup_(dedup), activity_(metrics::Activity::or_own(options_.activity, clock)) {}
 
 void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
     if (request.items.empty()) {

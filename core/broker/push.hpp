@@ -12,6 +12,8 @@
 
 namespace queen::broker {
 
+class DedupCache;
+
 /// One message to store. Names and ids were checked by the caller.
 struct PushItem {
     std::string queue;
@@ -49,7 +51,9 @@ public:
         std::size_t call_bytes = 8u << 20;             ///< most blob bytes in one statement
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
-    Push(Store& store, Announcer& announcer, const Clock& clock, Options options);
+    /// Without a cache the store compares everything itself (DED-4).
+    Push(Store& store, Announcer& announcer, const Clock& clock, Options options,
+         DedupCache* dedup = nullptr);
     /// Results in item order. @thread worker; `done` runs once, on a worker.
     void push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done);
 
@@ -59,6 +63,7 @@ private:
     Announcer& announcer_;
     const Clock& clock_;
     Options options_;
+    DedupCache* dedup_;
     Uuid7 ids_;
     const std::shared_ptr<metrics::Activity> activity_;
 };

@@ -8,6 +8,7 @@
 
 #include <queen/plugin/types.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,6 +23,16 @@ enum class Lane { ack, push, pop, admin };
 template <class T>
 using Done = std::function<void(Result<T>)>;
 
+/// What a broker compared by itself: no offset in (from, upto] of this partition has any of the
+/// segment's hashes. The store judges whether that spares it a probe (DED-4).
+struct Vouch {
+    Uuid partition_id;
+    Offset from{-1};
+    Offset upto{-1};
+    WallTime at{}; ///< the database's stamp of the segment that holds `upto`
+    friend bool operator==(const Vouch&, const Vouch&) = default;
+};
+
 struct PushSegment {
     std::string tenant; ///< uuid text
     std::string queue;
@@ -29,7 +40,8 @@ struct PushSegment {
     std::uint32_t count = 0;
     std::string hashes;         ///< 16 bytes a frame, frame order
     std::string blob;           ///< compressed frames
-    std::int64_t verified = -1; ///< every offset up to here was compared by the broker (DED-4)
+    std::int64_t verified = -1; ///< every offset up to here was compared under the row's lock
+    std::optional<Vouch> vouch;
 };
 
 struct PushOutcome {
@@ -42,6 +54,24 @@ struct PushOutcome {
         Offset first;        ///< earliest offset with that hash
     };
     std::vector<Repeat> repeats;
+    std::chrono::seconds window{0}; ///< the queue's dedup window
+    std::int64_t probed = 0;        ///< offsets that the store compared
+    WallTime after{};               ///< stamp of the segment before; of the first one the epoch
+};
+
+/// A page of the hashes in a partition's dedup window.
+struct HashPage {
+    Uuid partition_id;
+    Offset edge{-1};        ///< the first row holds it
+    bool downwards = true;  ///< newest first, as far as the window reaches, else oldest first
+    std::int64_t bytes = 0; ///< a page of fewer bytes of hashes, the first row apart, was the last
+};
+/// The hashes of one stored segment.
+struct HashRow {
+    Offset base{-1};
+    Offset end{-1};
+    WallTime created_at{};
+    std::string hashes; ///< 16 bytes an offset
 };
 
 struct StoredSegment {
@@ -194,6 +224,8 @@ public:
     /// The segment that holds the offset; nullopt when retention took it (log_segment_at_v1).
     virtual void segment_at(Deadline, Uuid partition_id, Offset,
                             Done<std::optional<StoredSegment>>) = 0;
+    /// In the lowest lane: no push waits for it (log_window_hashes_v1).
+    virtual void window_hashes(Deadline, HashPage, Done<std::vector<HashRow>>) = 0;
 
     virtual void pop_list(Deadline, PopArgs, std::vector<std::string> partitions,
                           Done<PopResult>) = 0;

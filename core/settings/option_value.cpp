@@ -128,6 +128,11 @@ Result<Value> check(const Option& option, std::string_view text) {
     return fail(Errc::internal, "unknown type of option");
 }
 
+/// The contract's variables name their unit; sizes are in bytes unless they end so.
+bool in_mebibytes(const Option& option) {
+    return option.type == Type::size && option.env[0].ends_with("_MB");
+}
+
 Result<Value> explain(const Option& option, Result<Value> result) {
     if (!result) {
         const std::string what = allowed(option);
@@ -180,7 +185,7 @@ std::string_view env_unit(const Option& option) {
     case Type::duration:
         return "ms";
     case Type::size:
-        return "bytes";
+        return in_mebibytes(option) ? "MiB" : "bytes";
     case Type::address:
         return "the port alone";
     case Type::text:
@@ -205,12 +210,18 @@ Result<Value> read_env_value(const Option& option, std::string_view text) {
     switch (option.type) {
     case Type::duration:
     case Type::size: {
+        const std::int64_t scale = in_mebibytes(option) ? 1 << 20 : 1;
         const auto number = parse_whole(text);
+        // Beyond the bounds stays beyond them, so that the product cannot overflow.
         auto result =
-            number ? in_bounds(option, value, *number, text) : Result<Value>(fail(number.error()));
+            number
+                ? in_bounds(option, value,
+                            std::clamp(*number, std::int64_t{-1}, option.max / scale + 1) * scale,
+                            text)
+                : Result<Value>(fail(number.error()));
         if (!result) {
-            result.error().message += "; allowed: " + std::to_string(option.min) + " to " +
-                                      std::to_string(option.max) + " " +
+            result.error().message += "; allowed: " + std::to_string(option.min / scale) + " to " +
+                                      std::to_string(option.max / scale) + " " +
                                       std::string(env_unit(option));
         }
         return result;

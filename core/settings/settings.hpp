@@ -33,6 +33,11 @@ struct LimitSettings {
     std::chrono::milliseconds max_wait; ///< upper bound of `timeout`
 };
 
+struct DedupSettings {
+    bool cache = true;
+    std::int64_t cache_bytes = 0;
+};
+
 struct PopSettings {
     std::chrono::milliseconds default_timeout{30'000};
     std::chrono::milliseconds backoff_initial{100};
@@ -68,6 +73,7 @@ struct Settings {
     LimitSettings limits;
     PopSettings pop;
     std::int64_t zstd_level = 3;
+    DedupSettings dedup;
     bool configure_merges = false; ///< compat.configure_default: merge
     std::string log_level = "information";
     bool log_json = false;

@@ -145,6 +145,11 @@ PushOutcome read_push_outcome(Reader& read, const Value& element) {
     } else {
         read.fault("status", "queued or duplicate");
     }
+    out.window = std::chrono::seconds{read.integer_or(element, "window", 0)};
+    out.probed = read.integer_or(element, "probed", 0);
+    if (element["after"].is(Kind::string)) {
+        out.after = read.time(element, "after");
+    }
     return out;
 }
 

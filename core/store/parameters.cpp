@@ -165,4 +165,13 @@ Parameters& Parameters::uuid_array(std::span<const Uuid> values) {
     return own(oid::kUuidArray, std::move(out));
 }
 
+Parameters& Parameters::timestamptz_array(std::span<const WallTime> values) {
+    std::vector<std::int64_t> micros;
+    micros.reserve(values.size());
+    for (const WallTime value : values) {
+        micros.push_back(value.time_since_epoch().count() - kServerEpoch.count());
+    }
+    return own(oid::kTimestamptzArray, array_of_integers<std::int64_t>(oid::kTimestamptz, micros));
+}
+
 } // namespace queen::store

@@ -21,7 +21,8 @@ namespace oid {
 inline constexpr std::uint32_t kBool = 16, kBytea = 17, kInt8 = 20, kInt2 = 21, kInt4 = 23,
                                kText = 25, kJson = 114, kVarchar = 1043, kTimestamptz = 1184,
                                kUuid = 2950, kJsonb = 3802, kTextArray = 1009, kByteaArray = 1001,
-                               kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951;
+                               kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951,
+                               kTimestamptzArray = 1185;
 } // namespace oid
 
 /// 2000-01-01, where the server's timestamps start, in Unix time.
@@ -59,6 +60,7 @@ public:
     Parameters& int8_array(std::span<const std::int64_t> values);
     Parameters& bytea_array(std::span<const std::string_view> values);
     Parameters& uuid_array(std::span<const Uuid> values);
+    Parameters& timestamptz_array(std::span<const WallTime> values); ///< finite times only
 
     int size() const noexcept { return static_cast<int>(values_.size()); }
     const std::uint32_t* types() const noexcept { return types_.data(); }

@@ -38,8 +38,9 @@ std::string_view status_text(AckStatus status) {
 Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments) {
     std::vector<std::string_view> queues, partitions, hashes, blobs;
     std::vector<std::int32_t> counts;
-    std::vector<std::int64_t> verified;
-    std::vector<Uuid> tenants;
+    std::vector<std::int64_t> verified, vouch_from, vouch_upto;
+    std::vector<Uuid> tenants, vouch_ids;
+    std::vector<WallTime> vouch_at;
     for (const PushSegment& segment : segments) {
         const auto tenant = tenant_id(segment.tenant);
         if (!tenant) {
@@ -52,10 +53,17 @@ Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments
         hashes.push_back(segment.hashes);
         verified.push_back(segment.verified);
         blobs.push_back(segment.blob);
+        const Vouch vouch = segment.vouch.value_or(Vouch{}); // no partition has the id of zeros
+        vouch_ids.push_back(vouch.partition_id);
+        vouch_from.push_back(vouch.from.value());
+        vouch_upto.push_back(vouch.upto.value());
+        vouch_at.push_back(vouch.at);
     }
     Parameters parameters;
     parameters.text_array(queues).text_array(partitions).int4_array(counts).bytea_array(hashes);
     parameters.int8_array(verified).bytea_array(blobs).uuid_array(tenants);
+    parameters.uuid_array(vouch_ids).int8_array(vouch_from).int8_array(vouch_upto);
+    parameters.timestamptz_array(vouch_at);
     return session.run(sql::kPushMulti, parameters);
 }
 
@@ -152,6 +160,22 @@ Result<std::optional<StoredSegment>> decode_segment(const Rows& rows) {
         return fail(std::move(status.error()));
     }
     return std::optional(std::move(segment));
+}
+
+Result<std::vector<HashRow>> decode_hashes(const Rows& rows) {
+    std::vector<HashRow> out;
+    out.reserve(static_cast<std::size_t>(rows.count()));
+    for (int i = 0; i < rows.count(); ++i) {
+        Row row(rows, i);
+        out.push_back({.base = Offset{row.integer(0)},
+                       .end = Offset{row.integer(1)},
+                       .created_at = row.timestamptz(2),
+                       .hashes = std::string(row.bytea(3))});
+        if (auto status = row.status(); !status) {
+            return fail(std::move(status.error()));
+        }
+    }
+    return out;
 }
 
 /// A statement over (tenant, queue).
@@ -313,6 +337,18 @@ void PgStore::segment_at(Deadline deadline, Uuid partition_id, Offset offset,
             return session.run(sql::kSegmentAt, parameters);
         },
         decode_segment, std::move(done), Repeat::once);
+}
+
+void PgStore::window_hashes(Deadline deadline, HashPage page, Done<std::vector<HashRow>> done) {
+    ask<std::vector<HashRow>>(
+        Lane::admin, deadline,
+        [page](Session& session) {
+            Parameters parameters;
+            parameters.uuid(page.partition_id).int8(page.edge.value());
+            parameters.boolean(page.downwards).int8(page.bytes);
+            return session.run(sql::kWindowHashes, parameters);
+        },
+        decode_hashes, std::move(done), Repeat::once);
 }
 
 void PgStore::pop_list(Deadline deadline, PopArgs args, std::vector<std::string> partitions,

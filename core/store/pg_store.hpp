@@ -20,6 +20,7 @@ public:
     void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) override;
     void segment_at(Deadline, Uuid partition_id, Offset,
                     Done<std::optional<StoredSegment>>) override;
+    void window_hashes(Deadline, HashPage, Done<std::vector<HashRow>>) override;
     void pop_list(Deadline, PopArgs, std::vector<std::string> partitions, Done<PopResult>) override;
     void pop_wildcard(Deadline, PopArgs, Done<PopResult>) override;
     void pop_specific(Deadline, PopArgs, std::string partition, Done<PopResult>) override;

@@ -4,10 +4,14 @@ namespace queen::store::statements {
 
 const Statement kPing{"ping", "select 1"};
 
-const Statement kPushMulti{"push_multi",
-                           "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7)"};
+const Statement kPushMulti{
+    "push_multi", "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+                  "$11)"};
 
 const Statement kSegmentAt{"segment_at", "select * from queen.log_segment_at_v1($1, $2)"};
+
+const Statement kWindowHashes{"window_hashes",
+                              "select * from queen.log_window_hashes_v1($1, $2, $3, $4)"};
 
 const Statement kPopList{"pop_list", "select * from queen.log_pop_list_v1($1, $2, $3, $4, $5, $6, "
                                      "$7, $8, $9, $10, $11, $12)"};
@@ -93,9 +97,10 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
-const std::array<const Statement*, 24> kAll{&kPing,
+const std::array<const Statement*, 25> kAll{&kPing,
                                             &kPushMulti,
                                             &kSegmentAt,
+                                            &kWindowHashes,
                                             &kPopList,
                                             &kPopWildcard,
                                             &kPopSpecific,

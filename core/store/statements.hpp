@@ -18,6 +18,7 @@ namespace statements {
 extern const Statement kPing;
 extern const Statement kPushMulti;
 extern const Statement kSegmentAt;
+extern const Statement kWindowHashes;
 extern const Statement kPopList;
 extern const Statement kPopWildcard;
 extern const Statement kPopSpecific;
@@ -41,7 +42,7 @@ extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
 
 /// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 24> kAll;
+extern const std::array<const Statement*, 25> kAll;
 
 } // namespace statements
 } // namespace queen::store

@@ -18,6 +18,7 @@ public:
 
     Hook<std::vector<PushSegment>, Done<std::vector<PushOutcome>>> on_push;
     Hook<Uuid, Offset, Done<std::optional<StoredSegment>>> on_segment_at;
+    Hook<HashPage, Done<std::vector<HashRow>>> on_window_hashes;
     Hook<PopArgs, std::vector<std::string>, Done<PopResult>> on_pop_list;
     Hook<PopArgs, Done<PopResult>> on_pop_wildcard;
     Hook<PopArgs, std::string, Done<PopResult>> on_pop_specific;
@@ -45,6 +46,9 @@ public:
     void segment_at(Deadline, Uuid id, Offset offset,
                     Done<std::optional<StoredSegment>> done) override {
         call(on_segment_at, id, offset, std::move(done));
+    }
+    void window_hashes(Deadline, HashPage page, Done<std::vector<HashRow>> done) override {
+        call(on_window_hashes, page, std::move(done));
     }
     void pop_list(Deadline, PopArgs args, std::vector<std::string> names,
                   Done<PopResult> done) override {

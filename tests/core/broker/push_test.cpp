@@ -1,4 +1,5 @@
 #include "base/text.hpp"
+#include "broker/dedup_cache.hpp"
 #include "broker/push.hpp"
 #include "core/broker/broker_parts.hpp"
 #include "model/frame.hpp"
@@ -127,6 +128,59 @@ TEST_F(PushTest, SurvivorsOfADuplicateAreRepackedAndStored) {
     EXPECT_EQ(results[1].message_id, first_id);
     EXPECT_EQ(results[1].offset, Offset{5});
     EXPECT_EQ(results[2].offset, Offset{11});
+}
+
+// DED-4: the vouch is made when the segment is sent, each answer is told, and what a duplicate left
+// over is vouched for on its own.
+TEST_F(PushTest, WhatTheCacheComparedIsVouchedForAndSurvivorsAgain) {
+    DedupCache cache(store_, ticker_, clock_, {});
+    Push pushes(store_, announcer_, clock_, {}, &cache);
+    Offset next{1000};
+    store_.on_push = [&](const std::vector<PushSegment>& segments, const auto& done) {
+        sent_.push_back(segments);
+        PushOutcome outcome;
+        outcome.partition_id = uuid_of(7);
+        outcome.window = std::chrono::seconds(3600);
+        outcome.probed = segments[0].vouch ? 0 : next.value();
+        if (segments[0].count == 2) {
+            outcome.duplicate = true;
+            outcome.repeats = {{0, Offset{1001}}};
+        } else {
+            outcome.base = next;
+            outcome.after = WallTime{std::chrono::seconds(next.value() - 1)};
+            outcome.created_at = WallTime{std::chrono::seconds(next.value())};
+            next = Offset{next.value() + 1};
+        }
+        done(std::vector<PushOutcome>{outcome});
+    };
+    store_.on_window_hashes = [](const HashPage&, const auto& done) {
+        done(std::vector<HashRow>{}); // the window holds no more
+    };
+    store_.on_segment_at = [](const auto&, const auto&, const auto& done) { done(std::nullopt); };
+    const auto push = [&](std::vector<std::string> ids) {
+        std::vector<PushItem> items;
+        for (const auto& id : ids) {
+            items.push_back({"q", "a", id, "1"});
+        }
+        std::vector<PushItemResult> results;
+        pushes.push({.tenant = std::string(kDefaultTenant), .items = std::move(items), .hold = {}},
+                    [&](std::vector<PushItemResult> all) { results = std::move(all); });
+        return results;
+    };
+    push({"t0"});
+    push({"t1"});
+    push({"t2"});
+    EXPECT_EQ(sent_[0][0].vouch, std::nullopt);
+    EXPECT_EQ(sent_[1][0].vouch, std::nullopt);
+    EXPECT_EQ(sent_[2][0].vouch, (Vouch{uuid_of(7), Offset{1000}, Offset{1001},
+                                        WallTime{std::chrono::seconds(1001)}}));
+    const auto results = push({"t1", "t3"});
+    EXPECT_EQ(sent_[3][0].vouch, std::nullopt) << "the store decides on t1";
+    EXPECT_EQ(sent_[4][0].count, 1u);
+    EXPECT_EQ(sent_[4][0].vouch, (Vouch{uuid_of(7), Offset{1000}, Offset{1002},
+                                        WallTime{std::chrono::seconds(1002)}}));
+    EXPECT_EQ(results.at(0).status, PushStatus::duplicate);
+    EXPECT_EQ(results.at(1).offset, Offset{1003});
 }
 
 TEST_F(PushTest, ADuplicateWhoseSegmentIsGoneHasTheZeroId) {

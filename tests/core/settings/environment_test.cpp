@@ -25,6 +25,8 @@ TEST(Environment, EachVariableReachesItsOption) {
                                              {"DEFAULT_SUBSCRIPTION_MODE", "new-only"},
                                              {"QUEEN_POP_PENDING_GATE", "No"},
                                              {"QUEEN_V2_ZSTD_LEVEL", "1"},
+                                             {"QUEEN_DEDUP_CACHE", "0"},
+                                             {"QUEEN_DEDUP_CACHE_MB", "64"},
                                              {"LOG_LEVEL", "WARN"},
                                              {"QUEEN_LOG_JSON", "YES"}}));
     const Settings& s = loaded.settings;
@@ -43,6 +45,8 @@ TEST(Environment, EachVariableReachesItsOption) {
     EXPECT_EQ(s.pop.default_subscription, Subscription::Mode::fresh);
     EXPECT_FALSE(s.pop.pending_gate);
     EXPECT_EQ(s.zstd_level, 1);
+    EXPECT_FALSE(s.dedup.cache);
+    EXPECT_EQ(s.dedup.cache_bytes, 64 << 20);
     EXPECT_EQ(s.log_level, "warning");
     EXPECT_TRUE(s.log_json);
     EXPECT_THAT(loaded.warnings, IsEmpty());
@@ -77,6 +81,11 @@ TEST(Environment, WhatDoesNotParseIsFatalAndNamesTheVariable) {
         faults("", with({{"QUEEN_MAX_BODY_BYTES", "-1"}})),
         "environment QUEEN_MAX_BODY_BYTES: limits.body: \"-1\" is out of bounds; allowed: 1024 "
         "to 1073741824 bytes\n");
+    for (const std::string text : {"0", "9223372036854775807"}) {
+        EXPECT_EQ(faults("", with({{"QUEEN_DEDUP_CACHE_MB", text}})),
+                  "environment QUEEN_DEDUP_CACHE_MB: dedup.cache_size: \"" + text +
+                      "\" is out of bounds; allowed: 1 to 1048576 MiB\n");
+    }
     EXPECT_EQ(
         faults("", with({{"QUEEN_LOG_JSON", "maybe"}})),
         "environment QUEEN_LOG_JSON: log.json: \"maybe\" is not a boolean; write true, 1, yes, "

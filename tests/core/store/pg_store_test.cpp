@@ -194,6 +194,35 @@ TEST_F(PgStoreTest, ADuplicateNamesItsFramesAndTheFirstOffset) {
     EXPECT_FALSE(at(2));
 }
 
+TEST_F(PgStoreTest, AVouchSparesTheProbeAndTheWindowIsReadInPages) {
+    const auto first = push({segment("vouch", "p", {"a", "b"}, "1")});
+    const auto second = push({segment("vouch", "p", {"c"}, "2")});
+    EXPECT_EQ(first[0].after, WallTime{});
+    EXPECT_EQ(second[0].after, first[0].created_at);
+    EXPECT_EQ(second[0].window, 3600s);
+    EXPECT_EQ(second[0].probed, 2);
+    const Uuid id = first[0].partition_id;
+    auto third = segment("vouch", "p", {"d"}, "3");
+    third.vouch = Vouch{id, Offset{-1}, Offset{2}, second[0].created_at};
+    EXPECT_EQ(push({segment("vouch", "other", {"d"}, "3"), third})[1].probed, 0);
+    third.vouch = Vouch{id, Offset{-1}, Offset{2}, second[0].created_at + 1us};
+    EXPECT_TRUE(push({third})[0].duplicate) << "not believed";
+
+    const auto read = [&](HashPage page) {
+        return value(wait_for<std::vector<HashRow>>(
+            [&](auto done) { store->window_hashes(kNever, page, done); }));
+    };
+    const auto down = read({.partition_id = id, .edge = Offset{2}, .bytes = 1 << 20});
+    ASSERT_THAT(down, SizeIs(2));
+    EXPECT_EQ(down[1].base, Offset{0});
+    EXPECT_EQ(down[1].end, Offset{1});
+    EXPECT_EQ(down[1].created_at, first[0].created_at);
+    EXPECT_EQ(down[1].hashes, segment("", "", {"a", "b"}, "").hashes);
+    const auto up = read({.partition_id = id, .edge = Offset{1}, .downwards = false, .bytes = 16});
+    ASSERT_THAT(up, SizeIs(2));
+    EXPECT_EQ(up[1].base, Offset{2});
+}
+
 TEST_F(PgStoreTest, AListPopTellsTheStateOfEachName) {
     push({segment("list", "full", {"a"}, "1"), segment("list", "held", {"b"}, "2")});
     pop(pop_args("list", "first", "other")); // another group does not matter

@@ -7,6 +7,7 @@
 namespace queen::test {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -160,6 +161,24 @@ TEST_F(LifeTest, K07_AChangedWindowHoldsForTheNextPush) {
     EXPECT_THAT(column(api.push_ids(queue(), "p", {"t"}), "status"), ElementsAre("queued"));
     EXPECT_EQ(api.configure(queue(), R"({"dedupWindowSeconds":3600})").status, 200);
     EXPECT_THAT(column(api.push_ids(queue(), "p", {"t"}), "status"), ElementsAre("duplicate"));
+}
+
+// The window is large enough for the cache to compare it, and made again under its hands.
+TEST_F(LifeTest, F13_TheCacheHidesNoDuplicateAndNoQueueThatWasMadeAgain) {
+    std::vector<std::string> ids;
+    for (int i = 0; i < 2000; ++i) {
+        ids.push_back("t" + std::to_string(i));
+    }
+    for (int life = 0; life < 2; ++life) {
+        EXPECT_THAT(column(api.push_ids(queue(), "p", ids), "status"), Each("queued"));
+        for (int i = 0; i < 8; ++i) {
+            const auto id = "life" + std::to_string(i);
+            EXPECT_THAT(column(api.push_ids(queue(), "p", {id}), "status"), ElementsAre("queued"));
+            EXPECT_THAT(column(api.push_ids(queue(), "p", {id, "t7"}), "status"),
+                        Each("duplicate"));
+        }
+        EXPECT_THAT(api.remove(queue()).body, HasSubstr(R"("deleted":true)"));
+    }
 }
 
 TEST_F(LifeTest, K08_AStaleOwnerIsRefusedAndBurnsNothing) {

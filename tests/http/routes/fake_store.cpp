@@ -54,6 +54,10 @@ void FakeStore::segment_at(Deadline, Uuid, Offset, Done<std::optional<StoredSegm
     answer(std::move(done), std::optional<StoredSegment>());
 }
 
+void FakeStore::window_hashes(Deadline, HashPage, Done<std::vector<HashRow>> done) {
+    answer(std::move(done), std::vector<HashRow>());
+}
+
 PopResult FakeStore::take(const PopArgs& args, const std::optional<std::string>& partition) {
     PopResult result;
     if (broken) {

@@ -69,6 +69,7 @@ public:
 
     void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) override;
     void segment_at(Deadline, Uuid, Offset, Done<std::optional<StoredSegment>>) override;
+    void window_hashes(Deadline, HashPage, Done<std::vector<HashRow>>) override;
     void pop_list(Deadline, PopArgs, std::vector<std::string>, Done<PopResult>) override;
     void pop_wildcard(Deadline, PopArgs, Done<PopResult>) override;
     void pop_specific(Deadline, PopArgs, std::string, Done<PopResult>) override;
