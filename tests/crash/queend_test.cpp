@@ -254,9 +254,9 @@ TEST_F(QueendTest, APluginThatDoesNotFitIsRefused) {
 
 TEST_F(QueendTest, APluginOptionOutOfRangeIsToldWithItsPlace) {
     const auto exit = BrokerProcess::run_to_end(
-        options("plugins:\n  - name: sqlscan\n    path: sqlscan.so\n    options: {hints: 0}\n"));
+        options("plugins:\n  - name: hotlist\n    path: hotlist.so\n    options: {shards: 0}\n"));
     EXPECT_NE(exit.status, 0);
-    EXPECT_THAT(exit.output, AllOf(HasSubstr(":4:"), HasSubstr("hints")));
+    EXPECT_THAT(exit.output, AllOf(HasSubstr(":4:"), HasSubstr("shards")));
 }
 
 // An option that inherits gets the broker's own setting, not its default, and /status tells what
@@ -265,7 +265,7 @@ TEST_F(QueendTest, APluginInheritsTheBrokersSettingsAndIsSeenInTheStatus) {
     const auto build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
     const auto path = (build / "fixtures/good_options.so").string();
     BrokerProcess broker(
-        options("server_id: alpha\nplugins:\n  - {name: sqlscan, path: sqlscan.so}\n"
+        options("server_id: alpha\nplugins:\n  - {name: hotlist, path: hotlist.so}\n"
                 "  - {name: mine, path: " +
                 path + ", options: {depth: 1}}\n"));
     EXPECT_THAT(broker.output(), HasSubstr("label=alpha"));
@@ -274,7 +274,7 @@ TEST_F(QueendTest, APluginInheritsTheBrokersSettingsAndIsSeenInTheStatus) {
     ASSERT_TRUE(document.has_value());
     const auto plugins = document->root()["plugins"];
     ASSERT_EQ(plugins.size(), 2u);
-    EXPECT_EQ(plugins.at(0)["name"].string(), "sqlscan");
+    EXPECT_EQ(plugins.at(0)["name"].string(), "hotlist");
     const auto mine = plugins.at(1);
     EXPECT_EQ(mine["name"].string(), "mine");
     EXPECT_EQ(mine["path"].string(), path);

@@ -87,9 +87,9 @@ TEST(Connection, ShownValuesHoldNoSecret) {
 
 TEST(Connection, OptionsOfPluginsThatLookSecretAreMasked) {
     const Loaded loaded = accepted(
-        "plugins: [{name: sqlscan, path: s.so, options: {api_token: hunter2, shards: 4}}]\n");
-    EXPECT_EQ(effective(loaded, "plugins.sqlscan.options.api_token").value, "***");
-    EXPECT_EQ(effective(loaded, "plugins.sqlscan.options.shards").value, "4");
+        "plugins: [{name: hotlist, path: s.so, options: {api_token: hunter2, shards: 4}}]\n");
+    EXPECT_EQ(effective(loaded, "plugins.hotlist.options.api_token").value, "***");
+    EXPECT_EQ(effective(loaded, "plugins.hotlist.options.shards").value, "4");
     EXPECT_EQ(loaded.settings.plugins.at(0).options.at(0).second.text, "hunter2");
 }
 

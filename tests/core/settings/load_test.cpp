@@ -136,14 +136,14 @@ TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {
 }
 
 TEST(Load, TheDefaultSourceMustBeALoadedPlugin) {
-    EXPECT_EQ(faults("candidates:\n  default: hotlist\n"),
-              "q.yaml:2:12: candidates.default: hotlist is no plugin of this configuration; "
-              "allowed: sqlscan\n");
+    EXPECT_EQ(faults("candidates:\n  default: ring\n"),
+              "q.yaml:2:12: candidates.default: ring is no plugin of this configuration; "
+              "allowed: hotlist, sqlscan\n");
     EXPECT_EQ(faults("plugins:\n  - {name: ring, path: ring.so}\n"),
-              "q.yaml:2:3: candidates.default: sqlscan is no plugin of this configuration; "
+              "q.yaml:2:3: candidates.default: hotlist is no plugin of this configuration; "
               "allowed: ring\n");
     EXPECT_EQ(faults("plugins: []\n"),
-              "q.yaml:1:10: candidates.default: sqlscan is no plugin of this configuration; "
+              "q.yaml:1:10: candidates.default: hotlist is no plugin of this configuration; "
               "allowed: the name of a plugin under plugins\n");
     const Loaded loaded =
         accepted("plugins: [{name: ring, path: ring.so}]\ncandidates: {default: ring}\n");
@@ -154,8 +154,8 @@ TEST(Load, TheDefaultSourceMustBeALoadedPlugin) {
 
 TEST(Load, PluginOptionsKeepTheirTextOrderPlacesAndRepeats) {
     const Loaded loaded = accepted(R"(plugins:
-  - name: sqlscan
-    path: /opt/sqlscan.so
+  - name: hotlist
+    path: /opt/hotlist.so
     options:
       floor: 30s
       shards: "8"
@@ -165,7 +165,7 @@ TEST(Load, PluginOptionsKeepTheirTextOrderPlacesAndRepeats) {
 )");
     ASSERT_EQ(loaded.settings.plugins.size(), 1u);
     const PluginSettings& plugin = loaded.settings.plugins[0];
-    EXPECT_EQ(plugin.path, "/opt/sqlscan.so");
+    EXPECT_EQ(plugin.path, "/opt/hotlist.so");
     EXPECT_EQ(plugin.place.line, 2);
     ASSERT_EQ(plugin.options.size(), 5u);
     EXPECT_EQ(plugin.options[0].first, "floor");
