@@ -124,11 +124,7 @@ void without_floor(bool told_only) {
     }
     Rules rules;
     rules.queues = *rc::gen::element<std::size_t>(1, 2);
-    if (end == End::leases_run_out) {
-        // A verdict that arrives after its lease ran out says drained of what a later lease, which
-        // takes less and is completed, leaves behind: until a floor.
-        rules.pinned_messages = 1'000'000;
-    } else {
+    if (end == End::all_is_given_back) {
         rules.consumers_die = false;
         rules.short_lease = rules.lease = 1h; // nobody may depend on its end
     }

@@ -121,7 +121,7 @@ std::map<std::string, double> World::stats() {
 
 std::vector<std::string> World::offers(const Place& place) {
     const auto pop = take(place, {.messages = 1'000'000, .partitions = 32});
-    const auto names = pop->names;
+    auto names = pop->names;
     if (pop->selection.cookie || !names.empty()) {
         drop(pop);
     }

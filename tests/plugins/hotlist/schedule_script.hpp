@@ -80,10 +80,9 @@ inline std::string partition_name(std::size_t queue, std::size_t number) {
 
 /// The fewer names, the more often a race meets the same one.
 struct Rules {
-    std::size_t queues = 1;            ///< of them the first two are of two tenants
-    std::size_t partitions = 2;        ///< of each
-    std::uint64_t pinned_messages = 1; ///< that a pop of a named partition takes at most
-    bool consumers_die = true;         ///< their leases run out
+    std::size_t queues = 1;     ///< of them the first two are of two tenants
+    std::size_t partitions = 2; ///< of each
+    bool consumers_die = true;  ///< their leases run out
     Nanoseconds short_lease = std::chrono::milliseconds(500);
     Nanoseconds lease = std::chrono::seconds(6); ///< of every second pop
 };
@@ -203,9 +202,7 @@ inline void run_step(World& w, const Step& step, const Rules& rules = {}) {
     case Step::pinned: {
         const auto p = place();
         w.pinned(p, partition(p.queue),
-                 {.messages = rules.pinned_messages,
-                  .lease = rules.lease,
-                  .auto_ack = choice.of(2) == 0});
+                 {.messages = 1, .lease = rules.lease, .auto_ack = choice.of(2) == 0});
         break;
     }
     case Step::tick:
