@@ -36,6 +36,12 @@ bool World::look(std::size_t index) {
     return false;
 }
 
+void World::look_if_told(std::size_t place) {
+    if (consumers_[place].told) {
+        look(place);
+    }
+}
+
 bool World::wants_look(std::size_t index, const Run& how) {
     const auto& consumer = consumers_[index];
     if (consumer.told) {
