@@ -81,8 +81,11 @@ Ring::Taken Ring::take(std::size_t limit, std::uint64_t messages, SteadyTime now
     // The entry longest in line, whatever sub-ring it is in: so the cursor of the round robin is
     // the place in line, every entry comes round equally often, and a sub-ring with many is visited
     // more often than one with few. Somebody else may empty a sub-ring between look and lock; the
-    // number of looks in vain is bounded.
+    // number of looks in vain is bounded. What becomes ready from the first checkout on is left for
+    // the next take: it may be what a row of a walk took back from this very one, and no name is
+    // offered twice.
     std::size_t vain = 0;
+    std::int64_t newest = SubRing::kNever;
     while (wanted.names > 0 && (wanted.first || wanted.messages > 0) && !wanted.differs &&
            vain <= shards_.size()) {
         std::size_t oldest = 0;
@@ -97,12 +100,15 @@ Ring::Taken Ring::take(std::size_t limit, std::uint64_t messages, SteadyTime now
                 next = std::min(next, other);
             }
         }
-        if (head == SubRing::kNever) {
+        if (wanted.first) {
+            newest = std::max(head, order_.newest());
+        }
+        if (head == SubRing::kNever || head > newest) {
             break;
         }
         const std::size_t before = taken.slots.size();
-        shard(oldest).take(wanted, next, static_cast<std::uint16_t>(oldest), now, rules, ages,
-                           taken.slots);
+        shard(oldest).take(wanted, std::min(next, newest), static_cast<std::uint16_t>(oldest), now,
+                           rules, ages, taken.slots);
         vain = taken.slots.size() == before ? vain + 1 : 0;
     }
     taken.held = wanted.held && !taken.slots.empty();

@@ -67,6 +67,8 @@ public:
         } while (!last_.compare_exchange_weak(last, mine, std::memory_order_relaxed));
         return mine;
     }
+    /// The last place given out: what becomes ready later is behind it.
+    std::int64_t newest() const noexcept { return last_.load(std::memory_order_relaxed); }
 
 private:
     std::atomic<std::int64_t> last_{INT64_MIN};

@@ -79,7 +79,8 @@ broken_schedule(promotes_no_nack_of_what_is_idle sub_ring.cpp
   HotListSchedule.F3_ANackIsRedeliveredAlthoughAnOlderReleaseCameLate)
 broken_schedule(takes_another_lease_for_its_own sub_ring.cpp
   "one.drained && count(now) <= one.lease_end" "one.drained"
-  HotListSchedule.F2_ACoveredReleaseOfALaterLeaseHidesNoBacklog)
+  HotListSchedule.F2_ACoveredReleaseOfALaterLeaseHidesNoBacklog
+  HotListSchedule.F2_ADrainedVerdictThatArrivesAfterItsLeaseHidesNoBacklog)
 broken_schedule(wakes_nobody_by_a_release hotlist.cpp
   "        impl_->wake(*ring, 1);" ""
   HotListSchedule.F3_APureNackIsRedeliveredAtOnceAndWakes)

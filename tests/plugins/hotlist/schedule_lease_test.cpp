@@ -39,6 +39,18 @@ TEST_F(HotListSchedule, F2_ACoveredReleaseOfALaterLeaseHidesNoBacklog) {
     EXPECT_EQ(lease(w.pop(kG)).first, 1);
 }
 
+TEST_F(HotListSchedule, F2_ADrainedVerdictThatArrivesAfterItsLeaseHidesNoBacklog) {
+    w.push(kOrders, "p", 2);
+    const auto slow = w.take(kG, {.messages = 2, .lease = 500ms});
+    w.claim(*slow); // drains it
+    w.advance(600ms);
+    const auto later = lease(w.pinned(kG, "p", {.messages = 1, .lease = kLongLease}));
+    w.lose(lease(w.settle(slow)));
+    w.ack(later);
+    w.tell();
+    EXPECT_EQ(lease(w.pop(kG)).first, 1);
+}
+
 TEST_F(HotListSchedule, F3_APureNackIsRedeliveredAtOnceAndWakes) {
     w.push(kOrders, "p", 3);
     const auto batch = lease(w.pop(kG, {.lease = kLongLease}));

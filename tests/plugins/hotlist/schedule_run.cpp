@@ -36,6 +36,12 @@ bool World::look(std::size_t index) {
     return false;
 }
 
+void World::look_if_told(std::size_t place) {
+    if (consumers_[place].told) {
+        look(place);
+    }
+}
+
 bool World::wants_look(std::size_t index, const Run& how) {
     const auto& consumer = consumers_[index];
     if (consumer.told) {
@@ -121,7 +127,7 @@ std::map<std::string, double> World::stats() {
 
 std::vector<std::string> World::offers(const Place& place) {
     const auto pop = take(place, {.messages = 1'000'000, .partitions = 32});
-    const auto names = pop->names;
+    auto names = pop->names;
     if (pop->selection.cookie || !names.empty()) {
         drop(pop);
     }

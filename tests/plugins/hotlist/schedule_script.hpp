@@ -29,6 +29,7 @@ struct Step {
         pass,           ///< time passes without a tick
         pass_and_tick,  ///< time passes, ticks come when due
         peek,           ///< somebody looks whether there is something
+        wake_up,        ///< a consumer that was told looks, and sleeps again
         eat_elsewhere,  ///< another broker's consumer takes and completes all
         read,           ///< a walk reads a page; from here on the floor is needed
         apply,          ///< which arrives
@@ -48,12 +49,13 @@ struct Step {
 
 inline std::ostream& operator<<(std::ostream& out, const Step& step) {
     static constexpr std::array<const char*, Step::kinds> kNames{
-        "commit",         "hint",       "tell",         "take",          "begin",
-        "claim",          "settle",     "drop",         "ack",           "ack_some",
-        "ack_keep",       "nack",       "lose",         "lock",          "unlock",
-        "pinned",         "tick",       "pass",         "pass_and_tick", "peek",
-        "eat_elsewhere",  "read",       "apply",        "fail",          "strand",
-        "push_elsewhere", "lose_event", "forget_group", "forget_queue",  "configure"};
+        "commit",   "hint",           "tell",       "take",          "begin",
+        "claim",    "settle",         "drop",       "ack",           "ack_some",
+        "ack_keep", "nack",           "lose",       "lock",          "unlock",
+        "pinned",   "tick",           "pass",       "pass_and_tick", "peek",
+        "wake_up",  "eat_elsewhere",  "read",       "apply",         "fail",
+        "strand",   "push_elsewhere", "lose_event", "forget_group",  "forget_queue",
+        "configure"};
     return out << kNames[static_cast<std::size_t>(step.kind)] << '#' << step.pick;
 }
 
@@ -80,10 +82,10 @@ inline std::string partition_name(std::size_t queue, std::size_t number) {
 
 /// The fewer names, the more often a race meets the same one.
 struct Rules {
-    std::size_t queues = 1;            ///< of them the first two are of two tenants
-    std::size_t partitions = 2;        ///< of each
-    std::uint64_t pinned_messages = 1; ///< that a pop of a named partition takes at most
-    bool consumers_die = true;         ///< their leases run out
+    std::size_t queues = 1;     ///< of them the first two are of two tenants
+    std::size_t partitions = 2; ///< of each
+    bool sleepers = false;     ///< the places' own consumers look when told, also during the script
+    bool consumers_die = true; ///< their leases run out
     Nanoseconds short_lease = std::chrono::milliseconds(500);
     Nanoseconds lease = std::chrono::seconds(6); ///< of every second pop
 };
@@ -203,9 +205,7 @@ inline void run_step(World& w, const Step& step, const Rules& rules = {}) {
     case Step::pinned: {
         const auto p = place();
         w.pinned(p, partition(p.queue),
-                 {.messages = rules.pinned_messages,
-                  .lease = rules.lease,
-                  .auto_ack = choice.of(2) == 0});
+                 {.messages = 1, .lease = rules.lease, .auto_ack = choice.of(2) == 0});
         break;
     }
     case Step::tick:
@@ -225,6 +225,11 @@ inline void run_step(World& w, const Step& step, const Rules& rules = {}) {
         w.peek(place());
         w.list->peek({{"acme\x1fnobody", "acme", "nobody"}, "g"});
         w.list->peek({w.queue(queue()), "nobody"});
+        break;
+    case Step::wake_up:
+        if (rules.sleepers) {
+            w.look_if_told(choice.of(2 * rules.queues));
+        }
         break;
     case Step::read:
         some_walk(false, [&](std::size_t i) { w.read(w.walks()[i]); });
@@ -300,6 +305,7 @@ inline rc::Gen<std::vector<Step>> scripts(int most) {
     add(Step::settle, 7);
     add(Step::ack, 4);
     add(Step::nack, 1);
+    add(Step::wake_up, 3);
     add(Step::pass, 3);
     add(Step::pass_and_tick, 5);
     add(Step::read, 2);

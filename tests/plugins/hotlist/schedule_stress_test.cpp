@@ -254,7 +254,7 @@ private:
             lost_.push_back(std::move(selection.cookie));
             return;
         }
-        settle(scope, std::move(selection), names, answers, args);
+        settle(scope, std::move(selection), names, answers, args, config.read_at);
         list_->configured(scope.queue, config);
         for (const auto& answer : answers) {
             if (answer.found == Found::took) {
@@ -266,17 +266,16 @@ private:
 
     void settle(const plugin::Scope& scope, plugin::Selection selection,
                 const plugin::NameList& names, const std::vector<Claimed>& answers,
-                const ClaimArgs& args) {
+                const ClaimArgs& args, SteadyTime asked) {
         std::vector<plugin::Verdict> verdicts;
         std::set<std::string> reached;
-        const auto now = clock_.now();
         for (const auto& answer : answers) {
             plugin::Verdict verdict{.partition = answer.partition, .partition_id = answer.id};
             verdict.kind = answer.found == Found::empty    ? plugin::VerdictKind::empty
                            : answer.found == Found::leased ? plugin::VerdictKind::leased
                            : args.auto_ack                 ? plugin::VerdictKind::took_acked
                                                            : plugin::VerdictKind::took_leased;
-            verdict.until = now + answer.left;
+            verdict.until = asked + answer.left;
             verdict.drained = answer.drained;
             verdict.frames = answer.found == Found::took ? answer.frames() : 0;
             for (const auto& name : names.entries()) {

@@ -181,11 +181,10 @@ std::vector<Batch> World::settle(const PopPtr& pop) {
     if (!pop->answers) {
         return leases;
     }
-    const auto now = clock.now();
     std::map<std::string_view, plugin::Verdict> known;
     for (const auto& answer : *pop->answers) {
         plugin::Verdict verdict{.partition = answer.partition, .partition_id = answer.id};
-        verdict.until = now + answer.left;
+        verdict.until = pop->config.read_at + answer.left; // early rather than late
         switch (answer.found) {
         case Found::empty:
             verdict.kind = plugin::VerdictKind::empty;

@@ -151,6 +151,7 @@ public:
     void run(Nanoseconds span) { run(span, Run{}); }
     /// One consumer's look, as a broker does it. @return whether it took something
     bool look(std::size_t place);
+    void look_if_told(std::size_t place);
 
     bool drained() const;
     std::string undelivered() const;
