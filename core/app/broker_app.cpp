@@ -260,6 +260,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
+                             .dedup = dedup.get(),
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },

@@ -24,6 +24,9 @@ std::string BrokerMetrics::prometheus() const {
     collect_activity(page, *parts_.activity);
     collect_rates(page, *watch_);
     collect_parking(page, parts_.parking);
+    if (parts_.dedup != nullptr) {
+        collect_dedup(page, parts_.dedup->stats());
+    }
     for (const auto& [name, source] : parts_.sources) {
         collect_source(page, name, *source);
     }

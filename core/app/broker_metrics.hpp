@@ -24,6 +24,7 @@ public:
     struct Parts {
         std::shared_ptr<metrics::Activity> activity;
         const broker::Parking& parking;
+        const broker::DedupCache* dedup; ///< null when switched off
         std::vector<NamedSource> sources;
         std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;

@@ -98,6 +98,20 @@ void collect_parking(Page& page, const broker::Parking& parking) {
     page.add(m::kParkRefused, number(statistics.park_refused));
 }
 
+void collect_dedup(Page& page, const broker::DedupCache::Stats& dedup) {
+    page.add(m::kDedupBytes, number(dedup.bytes));
+    page.add(m::kDedupPartitions, number(dedup.partitions));
+    page.add(m::kDedupHashes, number(dedup.hashes));
+    page.add(m::kDedupVouched, number(dedup.vouched));
+    page.add(m::kDedupSuspects, number(dedup.suspects));
+    page.add(m::kDedupDisbelieved, number(dedup.disbelieved));
+    page.add(m::kDedupHydrations, number(dedup.hydrations));
+    page.add(m::kDedupTopups, number(dedup.topups));
+    page.add(m::kDedupSuppressed, number(dedup.suppressed));
+    page.add(m::kDedupEvictions, number(dedup.evictions));
+    page.add(m::kDedupSurprises, number(dedup.surprises));
+}
+
 void collect_source(Page& page, std::string_view name, broker::CountedSource& source) {
     const auto& counters = source.counters();
     for (std::size_t i = 0; i < broker::kReadyStates; ++i) {

@@ -3,6 +3,7 @@
 // docs/metrics.md.
 #pragma once
 #include "broker/counted_source.hpp"
+#include "broker/dedup_cache.hpp"
 #include "broker/parking.hpp"
 #include "broker/reseed.hpp"
 #include "http/front.hpp"
@@ -25,6 +26,7 @@ void collect_activity(metrics::Page& page, metrics::Activity& activity);
 /// @param rates and the parked pops of the end of the last minute
 void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
+void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
 void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds);

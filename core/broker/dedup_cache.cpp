@@ -238,7 +238,8 @@ std::optional<DedupCache::Read> DedupCache::next_read(const std::string& key,
                 {.partition_id = entry->id,
                  .edge = gap ? span.upto() : Offset{span.from().value() + 1},
                  .downwards = !gap,
-                 .bytes = options_.page_bytes}};
+                 .bytes = options_.page_bytes},
+                span.top()};
 }
 
 void DedupCache::start(Read read) {
@@ -270,7 +271,7 @@ void DedupCache::arrived(const Read& read, const Result<std::vector<HashRow>>& r
         if (!rows) {
             candidate(shard, read.key).not_before = clock_.now() + kCoolDown;
             drop(shard, place);
-        } else if (!take_page(entry, read.page, *rows, fingerprints)) {
+        } else if (!take_page(entry, read, *rows, fingerprints)) {
             surprise(shard, place);
         } else {
             recount(entry, read.key.size());
@@ -286,8 +287,9 @@ void DedupCache::arrived(const Read& read, const Result<std::vector<HashRow>>& r
 }
 
 /// False when the page contradicts what is known.
-bool DedupCache::take_page(Entry& entry, const HashPage& page, const std::vector<HashRow>& rows,
+bool DedupCache::take_page(Entry& entry, const Read& read, const std::vector<HashRow>& rows,
                            const std::vector<std::vector<std::uint64_t>>& fingerprints) {
+    const auto& page = read.page;
     auto& span = entry.span;
     if (page.downwards && span.from() >= page.edge) {
         entry.complete = true; // the window left this page behind while it was read
@@ -327,7 +329,9 @@ bool DedupCache::take_page(Entry& entry, const HashPage& page, const std::vector
         return true;
     }
     span.expire(span.newest_at() - entry.window);
-    return !last || span.missing() < options_.worth; // else a gap that nobody can fill
+    // What was told while it was read may lie above its end, and beyond another gap. But a last
+    // page that ends below what was told before leaves a gap that nobody can fill.
+    return !last || span.upto() >= read.top;
 }
 
 /// Makes room; for `grown`, if nothing else helps, by giving it up.

@@ -125,6 +125,7 @@ private:
         std::string key;
         std::weak_ptr<Entry> entry;
         HashPage page;
+        Offset top; ///< the highest heard of when it was asked for: committed, so in the page
     };
 
     static constexpr std::size_t kShards = 16;
@@ -140,7 +141,7 @@ private:
     bool consider(Shard& shard, const std::string& key, const PushOutcome& outcome,
                   std::span<const std::uint64_t> fingerprints);
     std::optional<Read> next_read(const std::string& key, const std::shared_ptr<Entry>& entry);
-    bool take_page(Entry& entry, const HashPage& page, const std::vector<HashRow>& rows,
+    bool take_page(Entry& entry, const Read& read, const std::vector<HashRow>& rows,
                    const std::vector<std::vector<std::uint64_t>>& fingerprints);
 
     // Requires no lock, all of these.

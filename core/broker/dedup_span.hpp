@@ -63,6 +63,7 @@ public:
     bool empty() const noexcept { return generations_.empty(); } ///< from() == upto()
     Offset from() const noexcept { return from_; }
     Offset upto() const noexcept { return upto_; }
+    Offset top() const noexcept { return Offset{top_}; } ///< the highest heard of; -1 for none
     WallTime newest_at() const noexcept { return newest_at_; } ///< of the segment holding upto()
     /// Of the segment that begins at from() + 1. Not of an empty span.
     WallTime oldest_at() const { return generations_.at(0).oldest; }

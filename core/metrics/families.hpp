@@ -81,6 +81,30 @@ inline constexpr Family kWakes{"queen_wakes_total", Kind::counter, "cause",
 inline constexpr Family kParkRefused{"queen_park_refused_total", Kind::counter, "",
     "Pops that did not park because something happened while they looked."};
 
+// The dedup cache.
+inline constexpr Family kDedupBytes{"queen_dedup_bytes", Kind::gauge, "",
+    "Memory of the dedup cache, what hydrations have reserved included."};
+inline constexpr Family kDedupPartitions{"queen_dedup_partitions", Kind::gauge, "",
+    "Partitions whose dedup window the cache holds or reads."};
+inline constexpr Family kDedupHashes{"queen_dedup_hashes", Kind::gauge, "",
+    "Hashes of message ids that the dedup cache holds."};
+inline constexpr Family kDedupVouched{"queen_dedup_vouched_total", Kind::counter, "",
+    "Pushed segments that were sent with a vouch, so that the database compares less."};
+inline constexpr Family kDedupSuspects{"queen_dedup_suspects_total", Kind::counter, "",
+    "Pushed segments that were sent without a vouch because the cache found one of their hashes."};
+inline constexpr Family kDedupDisbelieved{"queen_dedup_disbelieved_total", Kind::counter, "",
+    "Vouches that the database did not take; it compared the whole window."};
+inline constexpr Family kDedupHydrations{"queen_dedup_hydrations_total", Kind::counter, "",
+    "Partitions whose dedup window the cache began to read."};
+inline constexpr Family kDedupTopups{"queen_dedup_topups_total", Kind::counter, "",
+    "Pages read of what other brokers pushed to a partition that the cache holds."};
+inline constexpr Family kDedupSuppressed{"queen_dedup_suppressed_total", Kind::counter, "",
+    "Hydrations refused for want of room or because one was refused or failed lately."};
+inline constexpr Family kDedupEvictions{"queen_dedup_evictions_total", Kind::counter, "",
+    "Partitions that the dedup cache gave up for want of room."};
+inline constexpr Family kDedupSurprises{"queen_dedup_surprises_total", Kind::counter, "",
+    "Partitions that the dedup cache gave up because something contradicted what it knew."};
+
 // The pop path.
 inline constexpr Family kPopTargeted{"queen_pop_targeted_total", Kind::counter, "",
     "Claims that named their partitions."};

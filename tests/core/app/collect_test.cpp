@@ -59,6 +59,17 @@ protected:
         EXPECT_TRUE(parking_.park(*place, std::make_shared<Deaf>(), SteadyTime::max()));
         collect_parking(page, parking_);
 
+        collect_dedup(page, {.bytes = 1,
+                             .partitions = 2,
+                             .hashes = 3,
+                             .vouched = 4,
+                             .suspects = 5,
+                             .disbelieved = 6,
+                             .hydrations = 7,
+                             .topups = 8,
+                             .suppressed = 9,
+                             .evictions = 10,
+                             .surprises = 11});
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);
@@ -218,6 +229,17 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_parked_long_polls{queue=\"q\"}", "1"},
         {"queen_parked_pops", "1"},
         {"queen_wakes_total{cause=\"floor\"}", "0"},
+        {"queen_dedup_bytes", "1"},
+        {"queen_dedup_partitions", "2"},
+        {"queen_dedup_hashes", "3"},
+        {"queen_dedup_vouched_total", "4"},
+        {"queen_dedup_suspects_total", "5"},
+        {"queen_dedup_disbelieved_total", "6"},
+        {"queen_dedup_hydrations_total", "7"},
+        {"queen_dedup_topups_total", "8"},
+        {"queen_dedup_suppressed_total", "9"},
+        {"queen_dedup_evictions_total", "10"},
+        {"queen_dedup_surprises_total", "11"},
         {"queen_candidates_peeks_total{source=\"mine\",state=\"nothing\"}", "1"},
         {"queen_candidates_rings{source=\"mine\"}", "12"},
         {"queen_candidates_trims_total{source=\"mine\"}", "3"},

@@ -242,6 +242,47 @@ TEST_F(DedupCacheTest, WhatAnotherBrokerPushedIsReadOnceItPays) {
     EXPECT_EQ(push("p", 1)->upto, Offset{912});
 }
 
+// The page ends where the database did when it was read. What came later is another gap.
+TEST_F(DedupCacheTest, APageMayEndBelowWhatWasToldWhileItWasRead) {
+    for (int i = 0; i < 4; ++i) {
+        push("p", 200);
+    }
+    answer_reads_ = false;
+    push("p", 150, false);
+    push("p", 1);
+    ASSERT_EQ(reads_.size(), 1u);
+    const auto [page, done] = std::move(reads_.front());
+    reads_.pop_front();
+    const auto rows = rows_of(page);
+    push("p", 150, false);
+    push("p", 1); // is told before the page is
+    answer_reads_ = true;
+    done(rows);
+    EXPECT_EQ(cache_->stats().surprises, 0u);
+    EXPECT_EQ(cache_->stats().topups, 2u);
+    EXPECT_EQ(push("p", 1)->upto, Offset{1101});
+    EXPECT_EQ(cache_->stats().hydrations, 1u);
+}
+
+// What was told before the page was asked for is in it, or the database was set back meanwhile:
+// then no page will ever fill the gap.
+TEST_F(DedupCacheTest, APageThatEndsBelowWhatWasToldBeforeIsAnotherHistory) {
+    for (int i = 0; i < 4; ++i) {
+        push("p", 200);
+    }
+    answer_reads_ = false;
+    push("p", 100, false);
+    push("p", 50, false);
+    push("p", 1);
+    ASSERT_EQ(reads_.size(), 1u);
+    partitions_["p"].rows.pop_back();
+    partitions_["p"].rows.pop_back();
+    run_reads();
+    EXPECT_EQ(cache_->stats().surprises, 1u);
+    EXPECT_EQ(cache_->stats().partitions, 0u);
+    EXPECT_TRUE(reads_.empty());
+}
+
 // A widened window is read from where the span ends, and once.
 TEST_F(DedupCacheTest, AWidenedWindowIsReadDownwards) {
     push("p", 500);

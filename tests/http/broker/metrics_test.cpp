@@ -146,6 +146,33 @@ TEST_F(MetricsTest, EachSourceHasItsOwnFigures) {
     EXPECT_TRUE(seen.by_series.contains("queen_candidates_hints{source=\"sqlscan\"}"));
 }
 
+// A window large enough is read in the background of its second push that is slow.
+TEST_F(MetricsTest, TheDedupCacheShowsWhatItHolds) {
+    start();
+    expect(page(), {{"queen_dedup_bytes", "0"}, {"queen_dedup_vouched_total", "0"}});
+    std::vector<std::string> ids;
+    for (int i = 0; i < 600; ++i) {
+        ids.push_back("t" + std::to_string(i));
+    }
+    api_->push_ids("q", "p", ids);
+    api_->push_ids("q", "p", {"a"});
+    api_->push_ids("q", "p", {"b"});
+    const auto held = await(
+        [](const Exposition& seen) { return seen.by_series.at("queen_dedup_hashes") == 602; });
+    expect(held, {{"queen_dedup_partitions", "1"},
+                  {"queen_dedup_hydrations_total", "1"},
+                  {"queen_dedup_vouched_total", "0"}});
+    EXPECT_GT(held.by_series.at("queen_dedup_bytes"), 602 * 8);
+    api_->push_ids("q", "p", {"c"});
+    api_->push_ids("q", "p", {"t0"});
+    expect(page(), {{"queen_dedup_hashes", "603"},
+                    {"queen_dedup_vouched_total", "1"},
+                    {"queen_dedup_suspects_total", "1"},
+                    {"queen_dedup_disbelieved_total", "0"},
+                    {"queen_dedup_surprises_total", "0"},
+                    {"queen_process_push_duplicates_total", "1"}});
+}
+
 // A pop that named its partitions and one that did not, by what the database was asked.
 TEST_F(MetricsTest, ClaimsAreToldApart) {
     start();
