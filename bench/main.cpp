@@ -2,6 +2,7 @@
 // prints them side by side.
 #include "queenctl/arguments.hpp"
 #include "scenario.hpp"
+#include "settings/values.hpp"
 
 #include <sys/resource.h>
 
@@ -72,7 +73,15 @@ int sparse(const Arguments& arguments) {
     sparse.sources = split(arguments.text("sources", "hotlist,sqlscan"));
     sparse.partitions.clear();
     for (const auto& size : split(arguments.text("partitions", "1000,100000"))) {
-        sparse.partitions.push_back(std::max<std::int64_t>(*busy, std::atoll(size.c_str())));
+        const auto partitions = queen::settings::parse_whole(size);
+        if (!partitions || *partitions < *busy || *partitions > 10'000'000) {
+            return refuse(queen::Error{queen::Errc::invalid_argument,
+                                       "--partitions " + size +
+                                           ": allowed are whole numbers from " +
+                                           std::to_string(*busy) + " (--busy) to 10000000",
+                                       {}});
+        }
+        sparse.partitions.push_back(*partitions);
     }
     run(sparse, std::cout);
     return 0;
