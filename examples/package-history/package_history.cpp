@@ -13,6 +13,7 @@
 #include <Poco/Net/HTTPClientSession.h>
 #include <Poco/Net/HTTPRequest.h>
 #include <Poco/Net/HTTPResponse.h>
+#include <Poco/NumberParser.h>
 #include <Poco/StreamCopier.h>
 #include <Poco/StringTokenizer.h>
 #include <Poco/URI.h>
@@ -261,6 +262,14 @@ void drain(const Options& options, Ledger& ledger) {
     }
 }
 
+int count_of(const std::string& option, const std::string& value) {
+    int count = 0;
+    if (!Poco::NumberParser::tryParse(value, count) || count < 1) {
+        throw std::runtime_error(option + " " + value + ": allowed is a whole number from 1");
+    }
+    return count;
+}
+
 Options parse(int argc, char** argv) {
     Options options;
     for (int i = 1; i < argc; i += 2) {
@@ -280,9 +289,9 @@ Options parse(int argc, char** argv) {
         } else if (name == "--figures") {
             options.figures = value;
         } else if (name == "--workers") {
-            options.workers = std::stoi(value);
+            options.workers = count_of(name, value);
         } else if (name == "--batch") {
-            options.batch = std::stoi(value);
+            options.batch = count_of(name, value);
         } else {
             throw std::runtime_error("unknown option " + name);
         }
