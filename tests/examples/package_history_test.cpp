@@ -12,6 +12,7 @@
 namespace queen::test {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 /// A log as dpkg writes it: repeated lines, lines without a package, several packages interleaved.
@@ -69,6 +70,22 @@ TEST(PackageHistory, EachGroupSeesEachLineOnceAndInOrder) {
     const auto queues = run("'" + prefix + "/bin/queenctl' --url " + url + " --json queues");
     EXPECT_EQ(queues.status, 0) << queues.output;
     EXPECT_THAT(queues.output, HasSubstr("package-history"));
+}
+
+TEST(PackageHistory, CompareShowsOneLogThroughBothSourcesSideBySide) {
+    const TempDirectory directory;
+    const auto log = directory.path() + "/dpkg.log";
+    write_log(log, 20);
+    const auto compared = run("QUEEN_BIN='" QUEEN_BUILD_DIR "/bin' '" QUEEN_SOURCE_DIR
+                              "/examples/package-history/compare' '" +
+                              log + "'");
+    EXPECT_EQ(compared.status, 0) << compared.output;
+    EXPECT_THAT(compared.output, ContainsRegex("\n +hotlist +sqlscan\n"));
+    for (const char* group : {"audit", "report"}) {
+        EXPECT_THAT(compared.output, ContainsRegex(group + std::string(" lines +260 +260\n")));
+    }
+    EXPECT_THAT(compared.output, ContainsRegex("\npop statements +[1-9][0-9]* +[1-9][0-9]*\n"));
+    EXPECT_THAT(compared.output, ContainsRegex("\ncandidates empty +[0-9]+ +[0-9]+\n"));
 }
 
 } // namespace
