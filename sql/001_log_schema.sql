@@ -91,9 +91,14 @@ CREATE TABLE IF NOT EXISTS queen.log_partitions (
 -- @
 -- The order of walks over what was written lately, and the range of the candidate scan. Asked for by
 -- name first: IF NOT EXISTS locks the table before it looks, so a boot would wait for every open
--- push and make the next ones wait for it (F-25).
+-- push and make the next ones wait for it (F-25). An index of this name once lacked the id: walks
+-- would sort.
 DO $$
 BEGIN
+    IF (SELECT i.indnatts < 3 FROM pg_index i
+        WHERE i.indexrelid = to_regclass('queen.log_partitions_written')) THEN
+        DROP INDEX queen.log_partitions_written;
+    END IF;
     IF to_regclass('queen.log_partitions_written') IS NULL THEN
         CREATE INDEX log_partitions_written ON queen.log_partitions (queue_id, last_write_at, id);
     END IF;

@@ -50,7 +50,7 @@ std::optional<Vouch> DedupCache::vouch(const std::string& key,
     auto& entry = *place->second;
     touch(shard, entry);
     const auto& span = entry.span;
-    if (!entry.complete || span.from() == span.upto()) {
+    if (!entry.complete || span.from() == span.upto() || span.torn()) {
         return std::nullopt;
     }
     if (span.contains_any(fingerprints)) {
@@ -74,6 +74,8 @@ void DedupCache::told(const std::string& key, std::span<const std::uint64_t> fin
         } else if (place != shard.entries.end() && place->second->id != outcome.partition_id) {
             ++surprises_; // deleted and made again, whichever of the two this is
             drop(shard, place);
+        } else if (place != shard.entries.end() && place->second->span.torn()) {
+            surprise(shard, place);
         } else if (place != shard.entries.end()) {
             place->second->window = outcome.window;
             touch(shard, *place->second);

@@ -77,6 +77,7 @@ DedupSpan::Told DedupSpan::settle(const Segment& segment, WallTime after,
     if (after != newest_at_) {
         return Told::surprise;
     }
+    torn_ = true;
     upto_ = segment.end();
     newest_at_ = segment.at;
     // When no tag is free the newest generation goes on: it expires later, and nothing is lost.
@@ -92,6 +93,7 @@ DedupSpan::Told DedupSpan::settle(const Segment& segment, WallTime after,
     generation.count += static_cast<std::uint32_t>(segment.fingerprints.size());
     generation.end = upto_.value();
     generation.newest = segment.at;
+    torn_ = false;
     return Told::fits;
 }
 
@@ -112,6 +114,7 @@ DedupSpan::Told DedupSpan::add_below(const Segment& segment, std::chrono::second
         segment.at > generations_.front().oldest) {
         return Told::surprise;
     }
+    torn_ = true;
     if (generations_.front().newest - segment.at > width(window)) {
         if (const auto tag = set_.open()) {
             generations_.insert(generations_.begin(),
@@ -125,16 +128,19 @@ DedupSpan::Told DedupSpan::add_below(const Segment& segment, std::chrono::second
     generation.count += static_cast<std::uint32_t>(segment.fingerprints.size());
     generation.oldest = segment.at;
     from_ = Offset{segment.base.value() - 1};
+    torn_ = false;
     return Told::fits;
 }
 
 void DedupSpan::expire(WallTime start) {
+    torn_ = true;
     auto kept = generations_.begin();
     for (; kept != generations_.end() && kept->newest < start; ++kept) {
         from_ = Offset{kept->end};
         set_.drop(kept->tag, kept->count);
     }
     generations_.erase(generations_.begin(), kept);
+    torn_ = false;
 }
 
 } // namespace queen::broker

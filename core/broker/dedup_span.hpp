@@ -61,6 +61,9 @@ public:
         return set_.contains_any(fingerprints);
     }
     bool empty() const noexcept { return generations_.empty(); } ///< from() == upto()
+    /// Memory ended in the middle of a change: the first invariant may not hold any more, so
+    /// nothing may be said of this span.
+    bool torn() const noexcept { return torn_; }
     Offset from() const noexcept { return from_; }
     Offset upto() const noexcept { return upto_; }
     Offset top() const noexcept { return Offset{top_}; } ///< the highest heard of; -1 for none
@@ -97,6 +100,7 @@ private:
     std::vector<Generation> generations_; ///< oldest first
     std::map<std::int64_t, Held> held_;   ///< by base, all above a gap
     std::size_t held_hashes_ = 0;
+    bool torn_ = false; ///< set while the set of fingerprints is changed
 };
 
 } // namespace queen::broker

@@ -4,13 +4,16 @@ namespace queen::broker {
 
 void QueueConfigs::learn(const std::string& queue_key, const plugin::QueueConfig& config) {
     const std::lock_guard lock(mutex_);
+    if (const auto known = configs_.find(queue_key); known != configs_.end()) {
+        if (known->second.read_at <= config.read_at) { // answers may overtake each other
+            known->second = config;
+        }
+        return;
+    }
     if (configs_.size() >= kMaxQueues) {
         configs_.clear();
     }
-    const auto [at, fresh] = configs_.try_emplace(queue_key, config);
-    if (!fresh && at->second.read_at <= config.read_at) { // answers may overtake each other
-        at->second = config;
-    }
+    configs_.emplace(queue_key, config);
 }
 
 std::optional<plugin::QueueConfig> QueueConfigs::known(const std::string& queue_key, SteadyTime now,

@@ -20,8 +20,9 @@ public:
                                              Nanoseconds age) const;
     void forget(const std::string& queue_key);
 
-private:
     static constexpr std::size_t kMaxQueues = 100'000; ///< beyond: start over
+
+private:
     mutable std::mutex mutex_;
     std::unordered_map<std::string, plugin::QueueConfig> configs_;
 };

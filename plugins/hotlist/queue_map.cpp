@@ -71,7 +71,8 @@ void QueueMap::drop_ring(Entry& entry, const Ring& ring, Agenda& agenda) {
     totals_.add(Totals::rings, -1);
 }
 
-void QueueMap::drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda) {
+QueueMap::Queues::node_type QueueMap::drop_queue(Queues& queues, Queues::iterator at,
+                                                 Agenda& agenda) {
     for (const RingPtr& ring : *at->second.rings) {
         ring->dropped.store(true, std::memory_order_relaxed);
         agenda.remove(*ring);
@@ -79,14 +80,14 @@ void QueueMap::drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda) {
     }
     agenda.remove(*at->second.queue);
     totals_.add(Totals::queues, -1);
-    queues.erase(at);
+    return queues.extract(at);
 }
 
 void QueueMap::forget_in(Queues& queues, Queues::iterator at, std::string_view group,
                          Agenda& agenda, Rings& dropped) {
     if (group.empty()) {
         dropped.insert(dropped.end(), at->second.rings->begin(), at->second.rings->end());
-        drop_queue(queues, at, agenda);
+        drop_queue(queues, at, agenda); // its rings live on in `dropped`
     } else if (const RingPtr ring = find_ring(*at->second.rings, group)) {
         dropped.push_back(ring);
         drop_ring(at->second, *ring, agenda);
@@ -121,22 +122,29 @@ Rings QueueMap::forget(std::string_view tenant, std::string_view queue, std::str
 }
 
 bool QueueMap::trim(Ring& ring, SteadyTime unserved_since, Agenda& agenda) {
+    const auto in_use = [&] { return ring.last_served() > unserved_since; };
+    if (in_use()) {
+        return false; // the rule: a tick of a ring in use keeps nobody else from the map
+    }
     Shard& shard = shard_of(ring.queue()->key);
+    Queues::node_type dropped; // ends after the lock
     const std::lock_guard lock(shard.mutex);
     const auto at = shard.queues.find(ring.queue()->key);
-    if (at == shard.queues.end() || ring.dropped.load(std::memory_order_relaxed) ||
-        ring.last_served() > unserved_since || ring.depth(unserved_since).in_flight > 0) {
+    if (at == shard.queues.end() || ring.dropped.load(std::memory_order_relaxed) || in_use() ||
+        ring.depth(unserved_since).in_flight > 0) {
         return false;
     }
     drop_ring(at->second, ring, agenda);
     if (at->second.rings->empty() && at->second.queue.use_count() == 1) {
-        drop_queue(shard.queues, at, agenda);
+        dropped = drop_queue(shard.queues, at, agenda);
     }
     return true;
 }
 
 bool QueueMap::sweep(std::string_view key, const TrackedQueue* queue, Agenda& agenda) {
     Shard& shard = shard_of(key);
+    // Ends after the lock: with it go the rings, whose sub-rings have locks, and every name.
+    Queues::node_type dropped;
     const std::lock_guard lock(shard.mutex);
     const auto at = shard.queues.find(key);
     // Holding the lock alone, a count of one is exact: whoever is in the middle of something took
@@ -150,7 +158,7 @@ bool QueueMap::sweep(std::string_view key, const TrackedQueue* queue, Agenda& ag
             return false;
         }
     }
-    drop_queue(shard.queues, at, agenda);
+    dropped = drop_queue(shard.queues, at, agenda);
     return true;
 }
 

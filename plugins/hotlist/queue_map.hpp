@@ -147,7 +147,8 @@ private:
     const Shard& shard_of(std::string_view key) const { return shards_[TextHash{}(key) % kShards]; }
     /// Requires the shard's mutex, alone.
     void drop_ring(Entry& entry, const Ring& ring, Agenda& agenda);
-    void drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda);
+    /// @return what was taken out of the map, for its end outside of the lock
+    Queues::node_type drop_queue(Queues& queues, Queues::iterator at, Agenda& agenda);
     void forget_in(Queues& queues, Queues::iterator at, std::string_view group, Agenda& agenda,
                    Rings& dropped);
 

@@ -106,6 +106,16 @@ TEST_F(Install, SegmentsHaveNoIndexButTheirKey) {
               "log_consumers1 log_segments1 log_txns1");
 }
 
+// Walks over what was written lately end with the partition's id, which the index once lacked.
+TEST_F(Install, AnIndexOfAnOlderShapeIsMadeAnew) {
+    sql.script("drop index queen.log_partitions_written");
+    sql.script("create index log_partitions_written on queen.log_partitions "
+               "(queue_id, last_write_at)");
+    install_schema(sql);
+    EXPECT_TRUE(sql.yes("select pg_get_indexdef('queen.log_partitions_written'::regclass) like "
+                        "'%(queue_id, last_write_at, id)'"));
+}
+
 // F-63: an older signature beside the new one would make calls ambiguous.
 TEST_F(Install, AnOlderSignatureIsRemoved) {
     sql.script("create function queen.log_segment_at_v1(p uuid, o bigint, extra text default '') "

@@ -186,10 +186,10 @@ broken_schedule(trims_nothing hotlist.cpp
   "queues.trim(*ring, now - options.unserved_trim, agenda)" "false"
   ForgetfulHotList.F46_WhatNobodyPopsIsNotKept)
 broken_schedule(trims_what_is_looked_at queue_map.cpp
-  "ring.last_served() > unserved_since || " ""
+  "return ring.last_served() > unserved_since;" "return false;"
   ForgetfulHotList.F47_ABacklogOfASlowConsumerIsKeptHoweverOld)
 broken_schedule(trims_what_is_checked_out queue_map.cpp
-  " || ring.depth(unserved_since).in_flight > 0" ""
+  "ring.depth(unserved_since).in_flight > 0" "false"
   ForgetfulHotList.Hl16_WhatIsCheckedOutIsNotTrimmed)
 broken_schedule(gives_no_second_chance hotlist.cpp
   "const bool touched = static_cast<TrackedQueue&>(*item).take_touch();"
