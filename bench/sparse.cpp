@@ -191,6 +191,7 @@ void run(const Sparse& sparse, std::ostream& out) {
                           {"claims/msg", true},
                           {"scans/msg", true},
                           {"probes/msg", true},
+                          {"of a pop us/msg", true},
                           {"floor/s", true},
                           {"empty claims", true},
                           {"cpu us/msg", true},
@@ -209,7 +210,12 @@ void run(const Sparse& sparse, std::ostream& out) {
                 const auto label = "statement=\"" + std::string(statement) + "\"";
                 return fixed(cost.added.sum("queen_store_statements_total", {label}) / messages, 3);
             };
-            double floor = 0;
+            double floor = 0, pop_seconds = 0;
+            for (const auto& [name, spent] :
+                 cost.added.by("queen_store_statement_seconds_total", "statement")) {
+                pop_seconds +=
+                    name.starts_with("pop_") || name.ends_with("has_pending") ? spent : 0;
+            }
             for (const auto& [name, count] :
                  cost.added.by("queen_store_statements_total", "statement")) {
                 floor += name.find("reseed") != std::string::npos ? count : 0;
@@ -221,7 +227,7 @@ void run(const Sparse& sparse, std::ostream& out) {
                        fixed(static_cast<double>(counts.pops) / messages, 3),
                        std::to_string(counts.empty), per_message("pop_list"),
                        per_message("pop_wildcard"), per_message("has_pending"),
-                       fixed(floor / seconds, 2),
+                       fixed(pop_seconds * 1e6 / messages, 0), fixed(floor / seconds, 2),
                        fixed(cost.added.sum("queen_candidates_claims_total",
                                             {"verdict=\"empty\"", "source=\"" + source + "\""}),
                              0),

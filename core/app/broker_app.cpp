@@ -38,6 +38,12 @@ namespace {
 constexpr int kBrokers = 2;
 constexpr int kSpareConnections = 16;
 
+/// Statements of one kind of background reading that run at once. They share the lane of
+/// administration with the health check, which must not stand behind many of them in a small pool.
+std::size_t background_reads(std::size_t sessions) {
+    return std::clamp<std::size_t>(sessions / 4, 1, 4);
+}
+
 /// How long a cancelled statement may take to end before its link is given up.
 constexpr std::chrono::seconds kCancelPatience{2};
 
@@ -199,8 +205,10 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
 Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     ticker = std::make_unique<TickerThread>(clock);
     parking = std::make_unique<broker::Parking>(*ticker, clock, backoff(settings.pop));
-    plugin_services = std::make_unique<PluginServices>(*parking, *store, *executor, *ticker, clock,
-                                                       settings.database.statement_timeout);
+    plugin_services = std::make_unique<PluginServices>(
+        *parking, *store, *executor, *ticker, clock,
+        broker::Reseeder::Options{.parallel = background_reads(session_count(settings)),
+                                  .wait = settings.database.statement_timeout});
     plugins = std::make_unique<pluginhost::PluginHost>(
         pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
                                        .environment = settings::process_environment(),
@@ -239,6 +247,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
             broker::DedupCache::Options{.bytes =
                                             static_cast<std::size_t>(settings.dedup.cache_bytes),
                                         .wait = wait,
+                                        .reads = background_reads(session_count(settings)),
                                         .warn = [](const std::string& text) {
                                             Poco::Logger::get("queend").warning(text);
                                         }});

@@ -29,14 +29,15 @@ void log(std::string_view plugin, queen_log_level level, std::string_view text) 
 } // namespace
 
 PluginServices::PluginServices(broker::Parking& parking, Store& store, Workers& workers,
-                               Ticker& ticker, const Clock& clock, std::chrono::milliseconds wait)
+                               Ticker& ticker, const Clock& clock, broker::Reseeder::Options walks)
     : parking_(parking), clock_(clock), ticks_(pluginhost::TickDriver::make(ticker, clock)),
-      reseeder_(store, workers, clock,
-                [this](std::string_view name) -> broker::SourcePtr {
-                    const auto* host = host_.load();
-                    return host != nullptr ? host->source(name) : nullptr;
-                },
-                {.wait = wait}) {}
+      reseeder_(
+          store, workers, clock,
+          [this](std::string_view name) -> broker::SourcePtr {
+              const auto* host = host_.load();
+              return host != nullptr ? host->source(name) : nullptr;
+          },
+          walks) {}
 
 pluginhost::HostServices PluginServices::services() {
     const auto wake = [this](const plugin::Queue& queue, std::string_view group,

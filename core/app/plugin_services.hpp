@@ -21,7 +21,7 @@ class PluginServices {
 public:
     /// @param wait of a page of a walk for a session
     PluginServices(broker::Parking& parking, Store& store, Workers& workers, Ticker& ticker,
-                   const Clock& clock, std::chrono::milliseconds wait);
+                   const Clock& clock, broker::Reseeder::Options walks);
     pluginhost::HostServices services();
     void attach(pluginhost::PluginHost& host); ///< starts the ticks and the walks
     void stop();                               ///< no tick and no walk begins from here on

@@ -61,7 +61,7 @@ public:
     virtual void resume() = 0;
     /// Hands on the work of all of these, this one among them, as one: look() for each. Whoever can
     /// save nothing that way resumes each by itself. @thread any
-    virtual void resume_together(const std::vector<std::shared_ptr<Waiter>>& all) {
+    virtual void resume_together(std::vector<std::shared_ptr<Waiter>> all) {
         for (const auto& waiter : all) {
             waiter->resume();
         }

@@ -75,8 +75,8 @@ void PopTurn::resume() {
     workers_.post([self = shared_from_this()] { self->look(); });
 }
 
-void PopTurn::resume_together(const std::vector<std::shared_ptr<Waiter>>& all) {
-    workers_.post([all] {
+void PopTurn::resume_together(std::vector<std::shared_ptr<Waiter>> all) {
+    workers_.post([all = std::move(all)] {
         for (const auto& waiter : all) {
             waiter->look();
         }

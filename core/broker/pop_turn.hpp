@@ -48,7 +48,7 @@ public:
 
 private:
     void resume() override;
-    void resume_together(const std::vector<std::shared_ptr<Waiter>>& all) override;
+    void resume_together(std::vector<std::shared_ptr<Waiter>> all) override;
     void look() override;
     void begin_look(bool again);
     void looked(const LookOutcome& outcome);

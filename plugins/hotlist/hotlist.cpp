@@ -21,9 +21,12 @@ namespace {
 /// partition that nobody marks would starve behind those that are.
 constexpr std::uint32_t kNamesInARow = 8;
 
-/// Wheel entries a tick makes ready before it leaves the other rings to the next one, 5 ms later: a
-/// tick shall stay far below the millisecond a call may take. About 50 ns each.
-constexpr std::size_t kMostReadyPerTick = 8192;
+/// What a tick does before it leaves the other rings to the next one, 5 ms later, counted in wheel
+/// entries made ready, of about 50 ns each: it shall stay far below the millisecond a call may
+/// take. Asking the host for a walk costs as much as a hundred of them (a guess from its
+/// allocations and locks), and after an outage all rings ask at once.
+constexpr std::size_t kMostWorkPerTick = 8192;
+constexpr std::size_t kWorkOfAWalk = 100;
 
 /// What a take checked out. Token n stands for slots[n - 1]; 0 is the store's own find.
 struct CheckedOutNames final : plugin::Cookie {
@@ -95,10 +98,13 @@ public:
         return next;
     }
 
-    void ask_for_walk(Ring& ring, SteadyTime now) {
-        if (const auto walk = ring.floor().start(now, next_ticket.fetch_add(1) + 1)) {
+    /// @return whether one was due
+    bool ask_for_walk(Ring& ring, SteadyTime now) {
+        const auto walk = ring.floor().start(now, next_ticket.fetch_add(1) + 1);
+        if (walk) {
             host.reseed(ring.scope(), walk->ticket, walk->window);
         }
+        return walk.has_value();
     }
 
     void wake(const Ring& ring, std::size_t ready) {
@@ -116,6 +122,7 @@ public:
     }
 
     /// @return entries made ready
+    /// @return how much work it was, see kMostWorkPerTick
     std::size_t tick_ring(const RingPtr& ring, SteadyTime now) {
         if (ring->dropped.load(std::memory_order_relaxed)) {
             return 0;
@@ -128,9 +135,9 @@ public:
             counters.trims.add();
             return ready;
         }
-        ask_for_walk(*ring, now);
+        const bool walks = ask_for_walk(*ring, now);
         note(*ring, next_look(*ring, now));
-        return ready;
+        return ready + (walks ? kWorkOfAWalk : 0);
     }
 
     void tick_queue(std::shared_ptr<Agenda::Item> item, SteadyTime now) {
@@ -434,15 +441,15 @@ void HotList::reseed_done(const Scope& scope, plugin::Ticket ticket, bool comple
 
 SteadyTime HotList::tick(SteadyTime now) {
     auto due = impl_->agenda.begin(now);
-    std::size_t ready = 0;
+    std::size_t work = 0;
     for (auto& item : due) {
-        if (ready >= kMostReadyPerTick) {
+        if (work >= kMostWorkPerTick) {
             impl_->note(*item, now); // for the next tick
             continue;
         }
         switch (item->kind()) {
         case Agenda::Kind::ring:
-            ready += impl_->tick_ring(std::static_pointer_cast<Ring>(std::move(item)), now);
+            work += impl_->tick_ring(std::static_pointer_cast<Ring>(std::move(item)), now);
             break;
         case Agenda::Kind::queue:
             impl_->tick_queue(std::move(item), now);

@@ -49,7 +49,7 @@ protected:
     test::ManualWorkers workers_;
     test::ScriptedStore store_;
     broker::Parking parking_{ticker_, clock_, {}};
-    PluginServices services_{parking_, store_, workers_, ticker_, clock_, 30s};
+    PluginServices services_{parking_, store_, workers_, ticker_, clock_, {.wait = 30s}};
     pluginhost::PluginHost host_{{}, services_.services()};
     std::shared_ptr<plugin::CandidateSource> source_;
     std::vector<ReseedQuery> queries_;
