@@ -134,7 +134,7 @@ broken_schedule(shortens_delays_by_the_floor sub_ring.cpp
   "if (!rules.deferred()) { // its lease may have been released early" "if (true) {"
   HotListSchedule.Hl9_TheFloorShortensNoDelay)
 broken_schedule(wakes_nobody_by_the_floor hotlist.cpp
-  "impl_->wake(*ring, made.ready);" ""
+  "impl_->wake(*ring, made_ready);" ""
   HotListSchedule.TheFloorFindsAndWakesForWhatNoMarkTold)
 broken_schedule(credits_a_new_ring_with_an_old_walk floor.cpp
   "!walk_ || walk_->ticket != ticket" "!walk_"
@@ -159,11 +159,11 @@ broken_schedule(judges_ghosts_when_verdicts_arrive sub_ring.cpp
   HotListSchedule.Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives)
 broken_schedule(takes_a_delayed_push_for_a_ghost sub_ring.cpp
   "        one.last_news = count(now);
-        const bool full"
+        one.walked = false;"
   "        if (one.state == State::idle) {
             one.last_news = count(now);
         }
-        const bool full"
+        one.walked = false;"
   HotListSchedule.Hl10_WhatIsStillDelayedIsNoGhost)
 broken_schedule(vouches_for_windows_of_long_ago sub_ring.cpp
   "const bool held = rules.config_fresh && " "const bool held = "
@@ -249,7 +249,7 @@ broken_schedules(the_stranded_stay sub_ring.cpp
   ""
   NothingStaysUnreachablePastOneFloor)
 broken_schedules(the_floor_wakes_nobody hotlist.cpp
-  "impl_->wake(*ring, made.ready);" ""
+  "impl_->wake(*ring, made_ready);" ""
   NothingStaysAsleepPastOneFloor)
 broken_schedules(a_look_drains hotlist.cpp
   "        const Ring::Depth depth = ring->depth(now);"
