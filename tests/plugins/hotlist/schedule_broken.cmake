@@ -133,6 +133,18 @@ broken_schedule(believes_the_wheel_over_the_floor sub_ring.cpp
 broken_schedule(shortens_delays_by_the_floor sub_ring.cpp
   "if (!rules.deferred()) { // its lease may have been released early" "if (true) {"
   HotListSchedule.Hl9_TheFloorShortensNoDelay)
+broken_schedule(delays_again_what_a_walk_found sub_ring.cpp
+  "            make_ready(local, now, 0, order);
+            ++made_ready;
+            break;
+        case State::wheel:"
+  "            park(local, now + rules.delay);
+            break;
+        case State::wheel:"
+  HotListSchedule.Hl9_WhatAWalkFindsOnADelayedQueueMayHaveWaitedLongEnough)
+broken_schedule(waits_for_a_time_that_was_longer hotlist.cpp
+  "ring.hasten(impl_->clock.now());" ""
+  HotListSchedule.WhatWaitsIsLookedAtWhenItsTimeBecomesShorter)
 broken_schedule(wakes_nobody_by_the_floor hotlist.cpp
   "impl_->wake(*ring, made_ready);" ""
   HotListSchedule.TheFloorFindsAndWakesForWhatNoMarkTold)
