@@ -79,4 +79,9 @@ bool PendingProbe::due(const PendingQuery& query, std::chrono::milliseconds inte
     return true;
 }
 
+void PendingProbe::found(const PendingQuery& query) {
+    const std::lock_guard lock(mutex_);
+    asked_.erase(key_of(query));
+}
+
 } // namespace queen::broker

@@ -29,6 +29,9 @@ public:
     /// Whether a probe of this scope may be asked again: at most one per `interval`. Remembers yes.
     bool due(const PendingQuery& query, std::chrono::milliseconds interval);
 
+    /// What a probe led to was found: there may be more, so the next may be asked at once.
+    void found(const PendingQuery& query);
+
 private:
     struct Running {
         std::vector<Answer> now;

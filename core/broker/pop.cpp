@@ -277,6 +277,9 @@ private:
                     }
                     if (held) {
                         held->settle(*result, self->request_.auto_ack, self->asked_);
+                    } else if (!result->partitions.empty()) {
+                        // Pushed elsewhere, and perhaps not alone.
+                        self->impl_.probe.found(self->pending_query());
                     }
                 }
                 auto& source =

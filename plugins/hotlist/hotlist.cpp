@@ -384,10 +384,21 @@ void HotList::forget(std::string_view tenant, std::string_view queue, std::strin
 }
 
 void HotList::configured(const plugin::Queue& queue, const plugin::QueueConfig& config) {
+    bool shorter = false;
     impl_->queues.look(queue.key, {}, [&](TrackedQueue& tracked, Ring*) {
         tracked.touch();
-        tracked.facts->rules.set(config);
+        shorter = tracked.facts->rules.set(config);
     });
+    if (!shorter) {
+        return;
+    }
+    // What waits for a time that was longer may be claimable by now; a tick makes it ready.
+    const auto found = impl_->queues.find(queue.key);
+    for (std::size_t i = 0; found && i < found.rings->size(); ++i) {
+        Ring& ring = *(*found.rings)[i];
+        ring.hasten(impl_->clock.now());
+        impl_->note(ring);
+    }
 }
 
 bool HotList::reseed_page(const Scope& scope, plugin::Ticket ticket,
@@ -408,12 +419,11 @@ bool HotList::reseed_page(const Scope& scope, plugin::Ticket ticket,
             return Interner::Named{rows[i].partition, rows[i].partition_id};
         },
         indices.data());
-    const auto made = ring->reseed(indices, now, impl_->rules_of(*ring->queue(), now));
-    impl_->counters.reseed_rows.add(made.ready + made.wheel);
-    impl_->trace(*ring->queue(), "reseed", ring->group(), made.ready + made.wheel,
-                 rows.front().partition);
+    const std::size_t made_ready = ring->reseed(indices, now, impl_->rules_of(*ring->queue(), now));
+    impl_->counters.reseed_rows.add(made_ready);
+    impl_->trace(*ring->queue(), "reseed", ring->group(), made_ready, rows.front().partition);
     impl_->note(*ring);
-    impl_->wake(*ring, made.ready);
+    impl_->wake(*ring, made_ready);
     return true;
 }
 

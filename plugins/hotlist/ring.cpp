@@ -7,15 +7,18 @@ namespace queen::hotlist {
 
 // ---- QueueRules ---------------------------------------------------------------------------------
 
-void QueueRules::set(const plugin::QueueConfig& config) {
+bool QueueRules::set(const plugin::QueueConfig& config) {
     const std::lock_guard lock(mutex_);
     const std::int64_t read_at = config.read_at.time_since_epoch().count();
     if (read_at < read_at_.load(std::memory_order_relaxed)) {
-        return;
+        return false;
     }
+    const bool shorter = config.delay.count() < delay_.load(std::memory_order_relaxed) ||
+                         config.window.count() < window_.load(std::memory_order_relaxed);
     delay_.store(config.delay.count(), std::memory_order_relaxed);
     window_.store(config.window.count(), std::memory_order_release);
     read_at_.store(read_at, std::memory_order_release);
+    return shorter;
 }
 
 void QueueRules::fill(Rules& rules, SteadyTime now) const noexcept {
@@ -115,8 +118,8 @@ Ring::Taken Ring::take(std::size_t limit, std::uint64_t messages, SteadyTime now
     return taken;
 }
 
-SubRing::Reseeded Ring::reseed(std::span<const Interner::Index> indices, SteadyTime now,
-                               const Rules& rules) {
+std::size_t Ring::reseed(std::span<const Interner::Index> indices, SteadyTime now,
+                         const Rules& rules) {
     std::vector<std::vector<Local>> parts(shards_.size());
     for (std::vector<Local>& part : parts) {
         part.reserve(indices.size() / shards_.size() + 16);
@@ -125,15 +128,19 @@ SubRing::Reseeded Ring::reseed(std::span<const Interner::Index> indices, SteadyT
     for (const Interner::Index index : indices) {
         parts[index % divisor].push_back(index / divisor);
     }
-    SubRing::Reseeded made;
+    std::size_t made_ready = 0;
     for (std::size_t at = 0; at < shards_.size(); ++at) {
         if (!parts[at].empty()) {
-            const SubRing::Reseeded part = shard(at).reseed(parts[at], now, rules, order_);
-            made.ready += part.ready;
-            made.wheel += part.wheel;
+            made_ready += shard(at).reseed(parts[at], now, rules, order_);
         }
     }
-    return made;
+    return made_ready;
+}
+
+void Ring::hasten(SteadyTime now) {
+    for (SubRing& one : shards_) {
+        one.hasten(now);
+    }
 }
 
 std::size_t Ring::drain(SteadyTime now) {

@@ -24,7 +24,8 @@ namespace queen::hotlist {
 class QueueRules {
 public:
     /// An answer that is older than what is known changes nothing.
-    void set(const plugin::QueueConfig& config);
+    /// @return whether delay or window became shorter
+    bool set(const plugin::QueueConfig& config);
     void fill(Rules& rules, SteadyTime now) const noexcept;
 
     /// A window is claimed as held only under a configuration read this lately.
@@ -84,8 +85,10 @@ public:
     Interner::Index index_of(const CheckedOut& slot) const noexcept {
         return static_cast<Interner::Index>(slot.local * shards_.size() + slot.shard);
     }
-    SubRing::Reseeded reseed(std::span<const Interner::Index> indices, SteadyTime now,
-                             const Rules& rules);
+    /// @return partitions that became ready
+    std::size_t reseed(std::span<const Interner::Index> indices, SteadyTime now,
+                       const Rules& rules);
+    void hasten(SteadyTime now);
     /// Makes due wheel entries ready, at most kDrainAtOnce a sub-ring. @return how many
     std::size_t drain(SteadyTime now);
 

@@ -60,6 +60,7 @@ std::size_t SubRing::mark(std::span<const Marked> marks, SteadyTime now, const R
         const std::uint32_t before = one.batch;
         one.batch = plus(one.batch, mark.frames);
         one.last_news = count(now);
+        one.walked = false;
         const bool full = rules.only_window() && one.batch >= rules.window_batch;
         switch (one.state) {
         case State::idle:
@@ -160,6 +161,7 @@ void SubRing::settle(const CheckedOut& entry, SteadyTime taken_at, const Verdict
         }
         one.first_mark = one.last_news = count(now);
         one.drained = verdict.drained;
+        one.walked = false;
         one.left =
             verdict.drained
                 ? 0
@@ -203,7 +205,11 @@ void SubRing::settle_empty(Local local, bool quiet, SteadyTime taken_at, SteadyT
     if (!rules.deferred() || taken_at >= ghost_at) {
         clear(one);
     } else if (rules.delay.count() > 0) {
-        park(local, now + std::clamp(rules.delay, kLeastEmptyRevisit, kMostEmptyRevisit));
+        const Nanoseconds soon = std::clamp(rules.delay, kLeastEmptyRevisit, kMostEmptyRevisit);
+        const Nanoseconds since = now - SteadyTime(Nanoseconds(one.last_news));
+        park(local,
+             now + (one.walked ? std::clamp(since / kWalkedRevisitPart, soon, kMostWalkedRevisit)
+                               : soon));
     } else {
         park(local, now + kLeastEmptyRevisit);
     }
@@ -280,10 +286,10 @@ bool SubRing::released(Local local, bool covered, SteadyTime now, ReadyOrder& or
     return ready;
 }
 
-SubRing::Reseeded SubRing::reseed(std::span<const Local> locals, SteadyTime now, const Rules& rules,
-                                  ReadyOrder& order) {
+std::size_t SubRing::reseed(std::span<const Local> locals, SteadyTime now, const Rules& rules,
+                            ReadyOrder& order) {
     const std::lock_guard lock(mutex_);
-    Reseeded made;
+    std::size_t made_ready = 0;
     for (const Local local : locals) {
         Slot& one = slot(local);
         one.first_mark = one.last_news = count(now);
@@ -291,18 +297,15 @@ SubRing::Reseeded SubRing::reseed(std::span<const Local> locals, SteadyTime now,
         case State::idle:
         case State::in_flight: // its pop may be gone for good (F-6)
             one.batch = std::max(one.batch, 1u);
-            if (rules.delay.count() > 0) {
-                park(local, now + rules.delay + rules.pad);
-                ++made.wheel;
-            } else {
-                make_ready(local, now, 0, order);
-                ++made.ready;
-            }
+            // On a delayed queue as well: how long it has waited already nobody knows.
+            one.walked = rules.delay.count() > 0;
+            make_ready(local, now, 0, order);
+            ++made_ready;
             break;
         case State::wheel:
             if (!rules.deferred()) { // its lease may have been released early
                 make_ready(local, now, 0, order);
-                ++made.ready;
+                ++made_ready;
             }
             break;
         case State::ready:
@@ -310,7 +313,20 @@ SubRing::Reseeded SubRing::reseed(std::span<const Local> locals, SteadyTime now,
         }
     }
     publish();
-    return made;
+    return made_ready;
+}
+
+void SubRing::hasten(SteadyTime now) {
+    const std::lock_guard lock(mutex_);
+    sweep_wheel();
+    for (Cell& cell : cells_) {
+        cell.due = std::min(cell.due, count(now));
+        slots_[cell.local].at = cell.due;
+        slots_[cell.local].held_ms = 0; // it did not wait that long
+    }
+    std::make_heap(cells_.begin(), cells_.end(),
+                   [](const Cell& a, const Cell& b) { return a.due > b.due; });
+    publish();
 }
 
 std::size_t SubRing::bytes() const {
@@ -393,6 +409,7 @@ void SubRing::clear(Slot& one) {
     enter(one, State::idle);
     one.batch = 0;
     one.held_ms = 0;
+    one.walked = false;
 }
 
 void SubRing::pop_cell() {

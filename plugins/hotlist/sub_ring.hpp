@@ -49,6 +49,10 @@ inline constexpr Nanoseconds kMostLeasePark = std::chrono::milliseconds(1000);
 /// Bounds of the next look at an empty partition of a deferred queue.
 inline constexpr Nanoseconds kLeastEmptyRevisit = std::chrono::milliseconds(50);
 inline constexpr Nanoseconds kMostEmptyRevisit = std::chrono::milliseconds(1000);
+/// What only a walk told of is looked at again after this part of the time since: late by as much
+/// at most, and a hundred thousand of them after a restart are not looked at each second. A guess.
+inline constexpr int kWalkedRevisitPart = 16;
+inline constexpr Nanoseconds kMostWalkedRevisit = std::chrono::seconds(30);
 /// Beyond delay or window and twice the pad, how long an empty partition of a deferred queue stays
 /// under suspicion. @source HL-10, F-7
 inline constexpr Nanoseconds kGhostSlack = std::chrono::milliseconds(1000);
@@ -136,12 +140,9 @@ public:
                ReadyOrder& order);
     /// A lease ended. @return whether the slot became ready
     bool released(Local local, bool covered, SteadyTime now, ReadyOrder& order);
-    struct Reseeded {
-        std::size_t ready = 0; ///< became ready
-        std::size_t wheel = 0; ///< were put on the wheel
-    };
-    Reseeded reseed(std::span<const Local> locals, SteadyTime now, const Rules& rules,
-                    ReadyOrder& order);
+    /// Rows of a walk. @return slots that became ready
+    std::size_t reseed(std::span<const Local> locals, SteadyTime now, const Rules& rules,
+                       ReadyOrder& order);
 
     // Estimates that are exact when nobody is inside.
     std::uint64_t ready() const noexcept { return ready_.load(std::memory_order_relaxed); }
@@ -154,6 +155,8 @@ public:
     std::int64_t head() const noexcept { return head_.load(std::memory_order_acquire); }
     /// When the first wheel entry is due; kNever: none.
     std::int64_t due() const noexcept { return due_.load(std::memory_order_seq_cst); }
+    /// Delay or window became shorter: whatever waits is looked at by the next drain.
+    void hasten(SteadyTime now);
     std::size_t bytes() const;
     static constexpr std::size_t slot_bytes() noexcept { return sizeof(Slot); }
 
@@ -177,7 +180,9 @@ private:
         std::uint32_t held_ms;
         std::uint16_t visit;
         State state;
-        bool drained; ///< the last claim reached the partition's end
+        bool drained : 1; ///< the last claim reached the partition's end
+        /// Delayed queue: only a walk told of it, so its age is not known.
+        bool walked : 1;
     };
     static_assert(sizeof(Slot) <= 56, "a million of them are held");
 

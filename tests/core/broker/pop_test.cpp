@@ -102,6 +102,26 @@ TEST_F(PopTest, AClientThatDoesNotWaitAsksTheStoreOncePerInterval) {
     EXPECT_EQ(probes, 2);
 }
 
+TEST_F(PopTest, AClientThatDoesNotWaitGoesOnAskingWhileTheStoreHasMore) {
+    int probes = 0;
+    int left = 3;
+    store_.on_has_pending = [&](const PendingQuery&, const auto& done) {
+        ++probes;
+        done(left > 0);
+    };
+    store_.on_pop_wildcard = [&](const PopArgs&, const auto& done) {
+        --left;
+        done(took({"a"}));
+    };
+    for (int i = 0; i < 3; ++i) {
+        start(request());
+        EXPECT_EQ(delivered(), 1u);
+    }
+    start(request());
+    start(request());
+    EXPECT_EQ(probes, 4) << "one found nothing, and the next is an interval away";
+}
+
 TEST_F(PopTest, NamesOfTheSourceAreClaimedAndSettled) {
     source_->readiness.state = plugin::ReadyState::ready;
     source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a", "b", "c", "d"}; };

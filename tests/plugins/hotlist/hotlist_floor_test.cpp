@@ -250,7 +250,7 @@ TEST_F(HotListFloorTest, AParkedConsumerCostsAFewTicksAMinute) {
     EXPECT_EQ(figure("rings"), 1);
 }
 
-TEST_F(HotListFloorTest, WhatAWalkOrAVerdictDefersIsTickedInTime) {
+TEST_F(HotListFloorTest, WhatVerdictsDeferIsTickedInTime) {
     warm();
     tick();
     const SteadyTime start = clock.now();
@@ -259,8 +259,10 @@ TEST_F(HotListFloorTest, WhatAWalkOrAVerdictDefersIsTickedInTime) {
     (void)state();
     tick();
     page({"walked"});
-    EXPECT_EQ(host.ticks().back(), clock.now() + 4s + 300ms);
-    clock.advance(4s + 300ms);
+    EXPECT_EQ(host.wakes().back().ready, 1u) << "it may be old enough";
+    settle(take(), VerdictKind::empty);
+    EXPECT_EQ(host.ticks().back(), clock.now() + 1s);
+    clock.advance(1s);
     tick();
     EXPECT_EQ(host.wakes().back().ready, 1u);
     settle(take(), VerdictKind::leased, false, 100ms);

@@ -15,10 +15,11 @@ using namespace std::chrono_literals;
 
 TEST(HotListMemory, AMillionPartitionsInOneRing) {
     constexpr std::uint32_t kPartitions = 1'000'000;
+    constexpr std::uint32_t kShards = 8;
     Totals totals;
     Interner names(totals);
     const auto ring = std::make_shared<Ring>(
-        std::make_shared<QueueFacts>(plugin::Queue{"t\x1fq", "t", "q"}, false), "g", 8,
+        std::make_shared<QueueFacts>(plugin::Queue{"t\x1fq", "t", "q"}, false), "g", kShards,
         ReseedFloor::Intervals{30s, 300s, 0s}, SteadyTime(1s), totals);
     Rules rules;
     rules.delay = 5s; // all of them in the wheel, which costs most
@@ -35,7 +36,15 @@ TEST(HotListMemory, AMillionPartitionsInOneRing) {
         name_bytes += std::string_view(name).size();
         page.push_back(names.intern(name, id));
         if (page.size() == 10'000) {
-            ring->reseed(page, SteadyTime(2s), rules);
+            std::vector<Ring::Marked> marks;
+            for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+                for (const Interner::Index index : page) {
+                    if (index % kShards == shard) {
+                        marks.push_back({index, 1});
+                    }
+                }
+            }
+            ring->mark(marks, SteadyTime(2s), rules);
             page.clear();
         }
     }

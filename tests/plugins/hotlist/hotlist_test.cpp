@@ -291,6 +291,21 @@ TEST_F(HotListTest, AHeldWindowIsSaidWithTheWindowItWasHeldFor) {
     EXPECT_EQ(list->peek(kA).next_due, clock.now() + 2s);
 }
 
+TEST_F(HotListTest, WhatWaitsForATimeThatBecameShorterIsLookedAtByATick) {
+    for (const bool delay : {true, false}) {
+        remake({});
+        warm();
+        list->configured(kOrders, {delay ? 20s : 0s, delay ? 0s : 20s, clock.now()});
+        mark({"p1"});
+        clock.advance(1s);
+        list->configured(kOrders, {delay ? 20s : 0s, delay ? 0s : 20s, clock.now()});
+        EXPECT_EQ(state(), ReadyState::nothing) << "nothing changed";
+        list->configured(kOrders, {0s, 0s, clock.now()});
+        list->tick(clock.now());
+        EXPECT_EQ(take().names, Names{"p1"});
+    }
+}
+
 TEST_F(HotListTest, AHeldWindowIsNotSaidUnderAnOldConfiguration) {
     warm();
     list->configured(kOrders, {0s, 2s, clock.now()});
@@ -309,15 +324,15 @@ TEST_F(HotListTest, AQueueWhoseConfigurationIsNotKnownIsPlain) {
     EXPECT_FALSE(taken.selection.holds_window);
 }
 
-TEST_F(HotListTest, AChangedConfigurationLeavesWhatWaitsAlone) {
+TEST_F(HotListTest, ALongerTimeLeavesWhatWaitsAlone) {
     warm();
-    list->configured(kOrders, {60s, 0s, clock.now()});
+    list->configured(kOrders, {10s, 0s, clock.now()});
     mark({"p1"});
-    list->configured(kOrders, {0s, 0s, clock.now()});
-    EXPECT_EQ(state(), ReadyState::nothing);
-    EXPECT_EQ(list->peek(kA).next_due, clock.now() + 60s + 300ms);
+    list->configured(kOrders, {60s, 0s, clock.now()});
+    EXPECT_EQ(list->peek(kA).next_due, clock.now() + 10s + 300ms);
+    clock.advance(10s + 300ms);
     mark({"p2"});
-    EXPECT_EQ(take().names, Names{"p2"}) << "used from the next event on";
+    EXPECT_EQ(take().names, Names{"p1"}) << "used from the next event on";
 }
 
 TEST_F(HotListTest, TheBatchThatEndsAWindowIsAnOption) {

@@ -134,8 +134,20 @@ broken_schedule(believes_the_wheel_over_the_floor sub_ring.cpp
 broken_schedule(shortens_delays_by_the_floor sub_ring.cpp
   "if (!rules.deferred()) { // its lease may have been released early" "if (true) {"
   HotListSchedule.Hl9_TheFloorShortensNoDelay)
+broken_schedule(delays_again_what_a_walk_found sub_ring.cpp
+  "            make_ready(local, now, 0, order);
+            ++made_ready;
+            break;
+        case State::wheel:"
+  "            park(local, now + rules.delay);
+            break;
+        case State::wheel:"
+  HotListSchedule.Hl9_WhatAWalkFindsOnADelayedQueueMayHaveWaitedLongEnough)
+broken_schedule(waits_for_a_time_that_was_longer hotlist.cpp
+  "ring.hasten(impl_->clock.now());" ""
+  HotListSchedule.WhatWaitsIsLookedAtWhenItsTimeBecomesShorter)
 broken_schedule(wakes_nobody_by_the_floor hotlist.cpp
-  "impl_->wake(*ring, made.ready);" ""
+  "impl_->wake(*ring, made_ready);" ""
   HotListSchedule.TheFloorFindsAndWakesForWhatNoMarkTold)
 broken_schedule(credits_a_new_ring_with_an_old_walk floor.cpp
   "!walk_ || walk_->ticket != ticket" "!walk_"
@@ -160,11 +172,11 @@ broken_schedule(judges_ghosts_when_verdicts_arrive sub_ring.cpp
   HotListSchedule.Hl10_AVerdictSpeaksOfWhenItsPopSetOutHoweverLateItArrives)
 broken_schedule(takes_a_delayed_push_for_a_ghost sub_ring.cpp
   "        one.last_news = count(now);
-        const bool full"
+        one.walked = false;"
   "        if (one.state == State::idle) {
             one.last_news = count(now);
         }
-        const bool full"
+        one.walked = false;"
   HotListSchedule.Hl10_WhatIsStillDelayedIsNoGhost)
 broken_schedule(vouches_for_windows_of_long_ago sub_ring.cpp
   "const bool held = rules.config_fresh && " "const bool held = "
@@ -250,7 +262,7 @@ broken_schedules(the_stranded_stay sub_ring.cpp
   ""
   NothingStaysUnreachablePastOneFloor)
 broken_schedules(the_floor_wakes_nobody hotlist.cpp
-  "impl_->wake(*ring, made.ready);" ""
+  "impl_->wake(*ring, made_ready);" ""
   NothingStaysAsleepPastOneFloor)
 broken_schedules(a_look_drains hotlist.cpp
   "        const Ring::Depth depth = ring->depth(now);"

@@ -60,6 +60,30 @@ TEST_F(HotListSchedule, Hl9_TheFloorShortensNoDelay) {
     EXPECT_EQ(w.peek(kG).next_due, due);
 }
 
+TEST_F(HotListSchedule, Hl9_WhatAWalkFindsOnADelayedQueueMayHaveWaitedLongEnough) {
+    w.store.configure(kOrders, 20s, 0s);
+    w.list->configured(w.queue(kOrders), {20s, 0s, w.clock.now()});
+    w.push_elsewhere(kOrders, "p");
+    const auto floor = ask_floor();
+    w.advance(20s);
+    w.read(w.walks()[floor]);
+    w.apply(floor);
+    EXPECT_THAT(w.pop(kG), SizeIs(1));
+}
+
+TEST_F(HotListSchedule, WhatWaitsIsLookedAtWhenItsTimeBecomesShorter) {
+    for (const bool delay : {true, false}) {
+        w.store.configure(kOrders, delay ? 3600s : 0s, delay ? 0s : 3600s);
+        w.list->configured(w.queue(kOrders),
+                           {delay ? 3600s : 0s, delay ? 0s : 3600s, w.clock.now()});
+        w.push(kOrders, "p");
+        pass(10s);
+        w.store.configure(kOrders, 0s, 0s);
+        w.list->configured(w.queue(kOrders), {0s, 0s, w.clock.now()});
+        EXPECT_TRUE(deliver(kRevisit)) << w.undelivered();
+    }
+}
+
 TEST_F(HotListSchedule, TheFloorFindsAndWakesForWhatNoMarkTold) {
     w.push_elsewhere(kOrders, "p");
     EXPECT_TRUE(deliver_to_sleepers(30s + World::kMostJitter + kRevisit, true)) << w.undelivered();

@@ -60,7 +60,7 @@ protected:
         verdict.until = now + 60s;
         ring.found(kSlot, verdict, now, rules, order);
     }
-    SubRing::Reseeded reseed() {
+    std::size_t reseed() {
         const Local local = kSlot;
         return ring.reseed({&local, 1}, now, rules, order);
     }

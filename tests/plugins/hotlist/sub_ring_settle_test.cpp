@@ -307,29 +307,50 @@ TEST_F(SubRingTest, WhatIsGivenBackIsReadyAlsoWhenALateReleaseHadClearedIt) {
 // ---- reseed rows --------------------------------------------------------------------------------
 
 TEST_F(SubRingTest, AReseedRowMakesAnIdleSlotReady) {
-    EXPECT_EQ(reseed().ready, 1u);
+    EXPECT_EQ(reseed(), 1u);
     EXPECT_EQ(state(), Is::ready);
     EXPECT_EQ(ring.ready_messages(), 1u);
 }
 
-TEST_F(SubRingTest, AReseedRowOfADelayedQueueWaits) {
+TEST_F(SubRingTest, AReseedRowOfADelayedQueueIsLookedAtForItMayBeOldEnough) {
     rules.delay = 5s;
-    const auto made = reseed();
-    EXPECT_EQ(made.ready, 0u);
-    EXPECT_EQ(made.wheel, 1u);
-    EXPECT_EQ(due_in(), 5s + 300ms);
+    EXPECT_EQ(reseed(), 1u);
+    EXPECT_EQ(state(), Is::ready);
+}
+
+TEST_F(SubRingTest, WhatOnlyAWalkToldOfIsLookedAtLessAndLessOften) {
+    rules.delay = 1h;
+    reseed();
+    settle(take(), VerdictKind::empty);
+    EXPECT_EQ(due_in(), 1s);
+    now += 160s;
+    drain();
+    settle(take(), VerdictKind::empty);
+    EXPECT_EQ(due_in(), 10s);
+    now += 30min;
+    drain();
+    settle(take(), VerdictKind::empty);
+    EXPECT_EQ(due_in(), 30s);
+    now += 30s;
+    drain();
+    settle(take(), VerdictKind::took_acked); // from here on its age is known
+    settle(take(), VerdictKind::empty);
+    now += 160s;
+    drain();
+    settle(take(), VerdictKind::empty);
+    EXPECT_EQ(due_in(), 1s);
 }
 
 TEST_F(SubRingTest, AReseedRowLeavesAReadySlotInItsPlace) {
     make_ready();
     const auto place = ring.head();
-    EXPECT_EQ(reseed().ready, 0u);
+    EXPECT_EQ(reseed(), 0u);
     EXPECT_EQ(ring.head(), place);
 }
 
 TEST_F(SubRingTest, AReseedRowEndsAPlainLeasePark) {
     make_leased(true);
-    EXPECT_EQ(reseed().ready, 1u);
+    EXPECT_EQ(reseed(), 1u);
     EXPECT_EQ(state(), Is::ready);
 }
 
@@ -339,7 +360,7 @@ TEST_F(SubRingTest, AReseedRowLeavesTheWheelOfADeferredQueueAlone) {
         mark(1, delayed ? 1 : 2);
         const auto due = ring.due();
         const Local local = delayed ? 1 : 2;
-        EXPECT_EQ(ring.reseed({&local, 1}, now, rules, order).ready, 0u);
+        EXPECT_EQ(ring.reseed({&local, 1}, now, rules, order), 0u);
         EXPECT_EQ(ring.due(), due);
         rules.delay = 0s;
     }
@@ -347,16 +368,26 @@ TEST_F(SubRingTest, AReseedRowLeavesTheWheelOfADeferredQueueAlone) {
 
 TEST_F(SubRingTest, F6_AReseedRowTakesBackWhatADeadPopHasCheckedOut) {
     make_in_flight();
-    EXPECT_EQ(reseed().ready, 1u);
+    EXPECT_EQ(reseed(), 1u);
     EXPECT_EQ(state(), Is::ready);
     EXPECT_EQ(ring.in_flight(), 0u);
 }
 
-TEST_F(SubRingTest, AReseedRowTakesBackIntoTheWheelOfADelayedQueue) {
+TEST_F(SubRingTest, AReseedRowTakesBackOnADelayedQueue) {
     rules.delay = 5s;
     make_in_flight();
-    EXPECT_EQ(reseed().wheel, 1u);
-    EXPECT_EQ(state(), Is::wheel);
+    EXPECT_EQ(reseed(), 1u);
+    EXPECT_EQ(state(), Is::ready);
+}
+
+TEST_F(SubRingTest, WhatIsHastenedIsDueNowAndWaitedForNoWindow) {
+    rules.window = 20s;
+    mark();
+    now += 1s;
+    ring.hasten(now);
+    EXPECT_EQ(due_in(), 0s);
+    EXPECT_EQ(drain(), 1u);
+    EXPECT_FALSE(take().held);
 }
 
 TEST_F(SubRingTest, AReseedRowStartsTheClockOfGhostsAnew) {
