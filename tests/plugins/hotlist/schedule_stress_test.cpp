@@ -33,8 +33,10 @@ constexpr std::size_t kPushesEach = 10000;
 constexpr std::uint64_t kMostBacklog = 1000;
 constexpr std::size_t kProducers = 2, kConsumers = 4;
 constexpr Nanoseconds kActionTakes = 100us; ///< of virtual time
-/// After the last push: some floors, each with its jitter, and the leases of the dead.
+/// After the last push: some floors, each with its jitter, and the leases of the dead. On a busy
+/// machine time may run ahead of the threads that walk, so it is not over before so many walks.
 constexpr Nanoseconds kLongEnough = 100s;
+constexpr std::uint64_t kEnoughWalks = 100;
 
 class Stress final : public plugin::CandidateHost {
 public:
@@ -72,8 +74,9 @@ public:
         }
         calm_ = true;
         const auto end = clock_.now() + kLongEnough;
+        const auto last_walk = walked_ + kEnoughWalks;
         bool drained = false;
-        while (!drained && clock_.now() < end) {
+        while (!drained && (clock_.now() < end || walked_ < last_walk)) {
             {
                 const std::lock_guard lock(mutex_);
                 drained = all_drained();
@@ -355,6 +358,7 @@ private:
             const plugin::Scope scope{kQueues[asked.queue], asked.group};
             const bool complete = !stop_ && (calm_ || random() % 10 != 0) && pages(scope, asked);
             list_->reseed_done(scope, asked.ticket, complete);
+            ++walked_;
         }
     }
 
@@ -407,7 +411,7 @@ private:
     std::mutex tick_mutex_, walk_mutex_, lost_mutex_;
     SteadyTime next_tick_ = SteadyTime::max();
     std::deque<Asked> walks_;
-    std::atomic<std::uint64_t> workers_ = 0;
+    std::atomic<std::uint64_t> workers_ = 0, walked_ = 0;
     std::atomic<bool> calm_ = false, stop_ = false;
     std::unique_ptr<HotList> list_;
     std::vector<std::unique_ptr<plugin::Cookie>>
