@@ -1,5 +1,17 @@
+# queen_property(<name> SOURCES ... DEPENDS ... RUNS <RC_PARAMS> [TIMEOUT s])
+# A program of rapidcheck properties, <name>_test, whose objects, queen_<name>, broken copies use too.
+function(queen_property name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "RUNS;TIMEOUT" "SOURCES;DEPENDS")
+  find_package(rapidcheck REQUIRED)
+  add_library(queen_${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(queen_${name} PRIVATE queen_warnings ${ARG_DEPENDS} rapidcheck GTest::gtest)
+  target_include_directories(queen_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  queen_test(${name}_test LABELS property SOURCES $<TARGET_OBJECTS:queen_${name}>
+    DEPENDS ${ARG_DEPENDS} rapidcheck TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT "RC_PARAMS=${ARG_RUNS}")
+endfunction()
+
 # queen_broken_copy(<name> TEST_OBJECTS <object library> SOURCE <file> FROM <text> TO <text>
-#                   [FAILS <test> ...] DEPENDS ... LABELS ...)
+#                   [FAILS <test> ...] DEPENDS ... LABELS ... [ENVIRONMENT ...])
 # A test that cannot fail proves nothing. This builds the same tests over a copy of SOURCE in which
 # FROM is replaced by TO. Without FAILS the copy's property has to be falsified; with it, each of the
 # tests named so is run alone and has to fail, under its own name. It is an error when FROM is no
@@ -9,7 +21,7 @@
 # come from an archive in DEPENDS: the copy's symbols are defined before the archive is searched, so
 # the original is left out.
 function(queen_broken_copy name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TEST_OBJECTS;SOURCE;FROM;TO" "FAILS;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TEST_OBJECTS;SOURCE;FROM;TO" "FAILS;DEPENDS;LABELS;ENVIRONMENT")
   if(ARG_SOURCE MATCHES "^(plugins|tests)/")
     set(original "${PROJECT_SOURCE_DIR}/${ARG_SOURCE}")
   else()
@@ -34,12 +46,12 @@ function(queen_broken_copy name)
   if(NOT ARG_FAILS)
     add_test(NAME broken_copy.${name} COMMAND ${name})
     set_tests_properties(broken_copy.${name} PROPERTIES
-      LABELS "${ARG_LABELS}" TIMEOUT 120 PASS_REGULAR_EXPRESSION "Falsifiable after")
+      LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT "${ARG_ENVIRONMENT}" PASS_REGULAR_EXPRESSION "Falsifiable after")
   endif()
   foreach(fails IN LISTS ARG_FAILS)
     add_test(NAME broken_copy.${name}.${fails} COMMAND ${name} "--gtest_filter=${fails}")
     string(REPLACE "." "\\." pattern "${fails}")
     set_tests_properties(broken_copy.${name}.${fails} PROPERTIES
-      LABELS "${ARG_LABELS}" TIMEOUT 120 PASS_REGULAR_EXPRESSION "\\[  FAILED  \\] ${pattern}")
+      LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT "${ARG_ENVIRONMENT}" PASS_REGULAR_EXPRESSION "\\[  FAILED  \\] ${pattern}")
   endforeach()
 endfunction()

@@ -1,5 +1,4 @@
 # The hot-list from outside, one step at a time, over a model of the store.
-find_package(rapidcheck REQUIRED)
 
 # An archive, as hotlist_class is, so that a broken copy of any file takes its place.
 add_library(queen_schedule_world STATIC schedule_run.cpp schedule_store.cpp schedule_world.cpp)
@@ -12,12 +11,8 @@ queen_test(hotlist_schedule_test LABELS unit
   SOURCES $<TARGET_OBJECTS:queen_schedule_directed>
   DEPENDS queen_schedule_world)
 
-add_library(queen_schedule_property OBJECT schedule_property_test.cpp)
-target_link_libraries(queen_schedule_property PRIVATE queen_warnings queen_schedule_world rapidcheck GTest::gtest)
-queen_test(hotlist_schedule_property_test LABELS property
-  SOURCES $<TARGET_OBJECTS:queen_schedule_property>
-  DEPENDS queen_schedule_world rapidcheck
-  ENVIRONMENT "RC_PARAMS=max_success=5000 max_size=150 max_discard_ratio=100")
+queen_property(hotlist_schedule_property SOURCES schedule_property_test.cpp DEPENDS queen_schedule_world
+  RUNS "max_success=5000 max_size=150 max_discard_ratio=100")
 
 add_library(queen_schedule_stress OBJECT schedule_stress_test.cpp)
 target_link_libraries(queen_schedule_stress PRIVATE queen_warnings queen_schedule_world GTest::gtest)

@@ -8,11 +8,11 @@ endfunction()
 
 # broken_schedules(<name> <file of the plugin> <from> <to> <property>): the seeded scheduler finds it.
 function(broken_schedules name source from to property)
-  queen_broken_copy(hotlist_${name} TEST_OBJECTS queen_schedule_property SOURCE plugins/hotlist/${source}
+  queen_broken_copy(hotlist_${name} TEST_OBJECTS queen_hotlist_schedule_property SOURCE plugins/hotlist/${source}
     FROM "${from}" TO "${to}" FAILS HotListProperty.${property}
-    DEPENDS queen_schedule_world hotlist_class rapidcheck LABELS property)
+    DEPENDS queen_schedule_world hotlist_class rapidcheck LABELS property
+    ENVIRONMENT "RC_PARAMS=max_success=60000 max_size=150 max_discard_ratio=100 noshrink=1")
   set_tests_properties(broken_copy.hotlist_${name}.HotListProperty.${property} PROPERTIES
-    ENVIRONMENT "RC_PARAMS=max_success=60000 max_size=150 max_discard_ratio=100 noshrink=1"
     PASS_REGULAR_EXPRESSION "Falsifiable after")
 endfunction()
 
