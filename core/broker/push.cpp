@@ -45,9 +45,15 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     /// Groups that go into one statement.
     struct Call {
+        /// What the dedup cache was asked about a segment, and what it answered.
+        struct Asked {
+            std::string key;
+            std::vector<std::uint64_t> fingerprints;
+            std::optional<Vouch> vouch;
+        };
         std::vector<std::size_t> groups;
         int tries = 0;
-        std::vector<std::optional<Vouch>> vouches{}; ///< sent, by position; with a cache only
+        std::vector<Asked> asked{}; ///< of what was sent, by position; with a cache only
     };
     /// A frame that the store knows already; its first message's id is looked up.
     struct Repeat {
@@ -154,16 +160,6 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         return key;
     }
 
-    /// Tells the cache what became of the segment of this group, before the group changes.
-    void tell_cache(const Group& group, const std::optional<Vouch>& vouch,
-                    const PushOutcome& outcome) const {
-        std::string hashes;
-        for (const auto i : group.items) {
-            hashes.append(slots[i].hash.view());
-        }
-        push.dedup_->told(dedup_key(group), fingerprints_of(hashes), vouch, outcome);
-    }
-
     void next() {
         if (calls.empty()) {
             std::sort(repeats.begin(), repeats.end(), [](const Repeat& a, const Repeat& b) {
@@ -176,20 +172,21 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         calls.pop_front();
         ++call.tries;
         std::vector<PushSegment> batch;
-        call.vouches.clear();
+        call.asked.clear();
         for (const auto g : call.groups) {
-            batch.push_back(take_segment(g));
+            auto& segment = batch.emplace_back(take_segment(g));
             if (push.dedup_ != nullptr) { // as late as can be: the cache knows more by then
-                batch.back().vouch =
-                    push.dedup_->vouch(dedup_key(groups[g]), fingerprints_of(batch.back().hashes));
-                call.vouches.push_back(batch.back().vouch);
+                auto& asked = call.asked.emplace_back(
+                    Call::Asked{dedup_key(groups[g]), fingerprints_of(segment.hashes), {}});
+                asked.vouch = push.dedup_->vouch(asked.key, asked.fingerprints);
+                segment.vouch = asked.vouch;
             }
         }
-        push.store_.push(
-            push.clock_.now() + push.options_.wait, std::move(batch),
-            [self = shared_from_this(), call](const Result<std::vector<PushOutcome>>& outcomes) {
-                self->answered(call, outcomes);
-            });
+        push.store_.push(push.clock_.now() + push.options_.wait, std::move(batch),
+                         [self = shared_from_this(), call = std::move(call)](
+                             const Result<std::vector<PushOutcome>>& outcomes) {
+                             self->answered(call, outcomes);
+                         });
     }
 
     void answered(const Call& call, const Result<std::vector<PushOutcome>>& outcomes) {
@@ -244,7 +241,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             const auto& outcome = outcomes[n];
             auto& group = groups[g];
             if (push.dedup_ != nullptr) {
-                tell_cache(group, call.vouches[n], outcome);
+                const auto& asked = call.asked[n];
+                push.dedup_->told(asked.key, asked.fingerprints, asked.vouch, outcome);
             }
             if (!outcome.duplicate) {
                 queued(group, outcome);
