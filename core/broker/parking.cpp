@@ -85,24 +85,34 @@ struct Parking::Gate {
     bool pending_all = false;
     std::set<std::string> pending_partitions;
 
+    /// Every wildcard and discovery scope of the group (empty: any).
+    template <class Visit>
+    void each_wide(std::string_view group, Visit visit) {
+        each_of(wide, group, visit);
+    }
     /// Every scope of the group (empty: any) that an event in `partitions` concerns.
     template <class Visit>
     void each(std::string_view group, std::span<const std::string_view> partitions, Visit visit) {
-        const auto offer = [&](Scope* scope) {
-            if (group.empty() || scope->group == group) {
-                visit(*scope);
-            }
-        };
-        std::for_each(wide.begin(), wide.end(), offer);
+        each_wide(group, visit);
         if (partitions.empty()) {
             for (auto& [name, scopes_of] : pinned) {
-                std::for_each(scopes_of.begin(), scopes_of.end(), offer);
+                each_of(scopes_of, group, visit);
             }
             return;
         }
         for (const auto partition : partitions) {
             if (const auto found = pinned.find(std::string(partition)); found != pinned.end()) {
-                std::for_each(found->second.begin(), found->second.end(), offer);
+                each_of(found->second, group, visit);
+            }
+        }
+    }
+
+private:
+    template <class Visit>
+    static void each_of(const std::set<Scope*>& scopes, std::string_view group, Visit visit) {
+        for (Scope* scope : scopes) {
+            if (group.empty() || scope->group == group) {
+                visit(*scope);
             }
         }
     }
@@ -338,11 +348,7 @@ void Parking::wake_wildcards(std::string_view key, std::string_view group, std::
         if (gate == nullptr) {
             return;
         }
-        for (auto* scope : gate->wide) {
-            if (group.empty() || scope->group == group) {
-                left(*gate, touch(*scope, count, resumes));
-            }
-        }
+        gate->each_wide(group, [&](Scope& scope) { left(*gate, touch(scope, count, resumes)); });
     }
     woken_.add(resumes.size());
     resume_all(resumes);

@@ -13,14 +13,10 @@ Rings::const_iterator place_of(const Rings& rings, std::string_view group) {
 
 } // namespace
 
-RingPtr find_ring(const Rings& rings, std::string_view group) {
+const RingPtr& find_ring(const Rings& rings, std::string_view group) {
+    static const RingPtr kNone;
     const auto at = place_of(rings, group);
-    return at != rings.end() && (*at)->group() == group ? *at : nullptr;
-}
-
-Ring* QueueMap::find_ring_in(const Rings& rings, std::string_view group) {
-    const auto at = place_of(rings, group);
-    return at != rings.end() && (*at)->group() == group ? at->get() : nullptr;
+    return at != rings.end() && (*at)->group() == group ? *at : kNone;
 }
 
 QueueMap::Found QueueMap::find(std::string_view key) const {

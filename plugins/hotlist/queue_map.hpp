@@ -23,7 +23,8 @@ namespace queen::hotlist {
 using RingPtr = std::shared_ptr<Ring>;
 using Rings = std::vector<RingPtr>; ///< ordered by group
 
-RingPtr find_ring(const Rings& rings, std::string_view group);
+/// Null when there is none. The answer lives in `rings`.
+const RingPtr& find_ring(const Rings& rings, std::string_view group);
 
 /// A queue that some group polls: its names and its rings.
 class TrackedQueue final : public Agenda::Item {
@@ -83,7 +84,7 @@ public:
         if (at == shard.queues.end()) {
             return false;
         }
-        use(*at->second.queue, find_ring_in(*at->second.rings, group));
+        use(*at->second.queue, find_ring(*at->second.rings, group).get());
         return true;
     }
     /// @param make_queue, make_ring called under the lock when there is none yet
@@ -142,7 +143,6 @@ private:
     };
     static constexpr std::size_t kShards = 32;
 
-    static Ring* find_ring_in(const Rings& rings, std::string_view group);
     Shard& shard_of(std::string_view key) { return shards_[TextHash{}(key) % kShards]; }
     const Shard& shard_of(std::string_view key) const { return shards_[TextHash{}(key) % kShards]; }
     /// Requires the shard's mutex, alone.
