@@ -7,9 +7,7 @@
 
 #include <poll.h>
 
-#include <iomanip>
 #include <memory>
-#include <sstream>
 #include <thread>
 
 namespace queen::bench {
@@ -19,12 +17,6 @@ using test::Api;
 using test::HttpClient;
 
 constexpr const char* kSharedQueue = "shared";
-
-std::string fixed(double value, int digits) {
-    std::ostringstream out;
-    out << std::fixed << std::setprecision(digits) << value;
-    return out.str();
-}
 
 /// Where pop number `i` waits.
 struct Layout {
@@ -126,14 +118,7 @@ void run(const Parked& parked, std::ostream& out) {
     for (const auto& source : parked.sources) {
         for (const auto& layout : layouts) {
             const auto row = measure(source, layout, parked);
-            const auto seconds = std::chrono::duration<double>(row.idle.wall).count();
-            double floor = 0, pops = 0;
-            for (const auto& [name, count] :
-                 row.idle.added.by("queen_store_statements_total", "statement")) {
-                const bool reseed = name.find("reseed") != std::string::npos;
-                floor += reseed ? count : 0;
-                pops += name.starts_with("pop_") || name.ends_with("has_pending") ? count : 0;
-            }
+            const auto seconds = row.idle.seconds();
             const auto percent = [&](std::chrono::nanoseconds cpu) {
                 return fixed(std::chrono::duration<double>(cpu).count() / seconds * 100, 1);
             };
@@ -149,9 +134,10 @@ void run(const Parked& parked, std::ostream& out) {
                 groups.push_back(layout.group(number));
             }
             table.add({source, layout.name, std::to_string(row.threads),
-                       fixed(row.bytes_each / 1024, 1), fixed(pops / seconds, 1),
-                       fixed(floor / seconds, 1), percent(row.idle.broker_cpu),
-                       percent(row.idle.postgres_cpu),
+                       fixed(row.bytes_each / 1024, 1),
+                       fixed(row.idle.of_pops("queen_store_statements_total") / seconds, 1),
+                       fixed(row.idle.floor_statements() / seconds, 1),
+                       percent(row.idle.broker_cpu), percent(row.idle.postgres_cpu),
                        std::to_string(row.woken.size()) + " of " + std::to_string(parked.pops) +
                            (right ? ", the right ones" : ", WRONG")});
         }

@@ -8,9 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <iomanip>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 namespace queen::bench {
@@ -18,12 +16,6 @@ namespace {
 
 constexpr const char* kQueue = "sparse";
 constexpr std::size_t kFill = 1'000; ///< partitions of one push, and of one pop, while filling
-
-std::string fixed(double value, int digits) {
-    std::ostringstream out;
-    out << std::fixed << std::setprecision(digits) << value;
-    return out.str();
-}
 
 std::string partition(std::int64_t number) {
     return "p" + std::to_string(number);
@@ -205,21 +197,12 @@ void run(const Sparse& sparse, std::ostream& out) {
             Counts counts(sparse.messages);
             const auto cost = measure(subject, sparse, partitions, counts);
             const auto messages = static_cast<double>(counts.delivered());
-            const auto seconds = std::chrono::duration<double>(cost.wall).count();
+            const auto seconds = cost.seconds();
             const auto per_message = [&](std::string_view statement) {
                 const auto label = "statement=\"" + std::string(statement) + "\"";
                 return fixed(cost.added.sum("queen_store_statements_total", {label}) / messages, 3);
             };
-            double floor = 0, pop_seconds = 0;
-            for (const auto& [name, spent] :
-                 cost.added.by("queen_store_statement_seconds_total", "statement")) {
-                pop_seconds +=
-                    name.starts_with("pop_") || name.ends_with("has_pending") ? spent : 0;
-            }
-            for (const auto& [name, count] :
-                 cost.added.by("queen_store_statements_total", "statement")) {
-                floor += name.find("reseed") != std::string::npos ? count : 0;
-            }
+            const auto pop_seconds = cost.of_pops("queen_store_statement_seconds_total");
             const auto postgres = static_cast<double>(cost.postgres_cpu.count()) / 1'000 / messages;
             const auto cpu =
                 static_cast<double>(cost.broker_cpu.count()) / 1'000 / messages + postgres;
@@ -227,7 +210,8 @@ void run(const Sparse& sparse, std::ostream& out) {
                        fixed(static_cast<double>(counts.pops) / messages, 3),
                        std::to_string(counts.empty), per_message("pop_list"),
                        per_message("pop_wildcard"), per_message("has_pending"),
-                       fixed(pop_seconds * 1e6 / messages, 0), fixed(floor / seconds, 2),
+                       fixed(pop_seconds * 1e6 / messages, 0),
+                       fixed(cost.floor_statements() / seconds, 2),
                        fixed(cost.added.sum("queen_candidates_claims_total",
                                             {"verdict=\"empty\"", "source=\"" + source + "\""}),
                              0),

@@ -4,9 +4,33 @@
 #include "support/candidate_source.hpp"
 
 #include <fstream>
+#include <iomanip>
+#include <sstream>
 #include <stdexcept>
 
 namespace queen::bench {
+
+double Cost::floor_statements() const {
+    double sum = 0;
+    for (const auto& [name, count] : added.by("queen_store_statements_total", "statement")) {
+        sum += name.find("reseed") != std::string::npos ? count : 0;
+    }
+    return sum;
+}
+
+double Cost::of_pops(std::string_view family) const {
+    double sum = 0;
+    for (const auto& [name, value] : added.by(family, "statement")) {
+        sum += name.starts_with("pop_") || name.ends_with("has_pending") ? value : 0;
+    }
+    return sum;
+}
+
+std::string fixed(double value, int digits) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(digits) << value;
+    return out.str();
+}
 
 Subject::Subject(std::string source, const std::string& extra)
     : source_(std::move(source)), broker_({.config = test::serving(source_) + extra,

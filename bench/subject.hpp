@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace queen::bench {
 
@@ -18,7 +19,15 @@ struct Cost {
     std::chrono::nanoseconds wall{};
     std::chrono::nanoseconds broker_cpu{};
     std::chrono::nanoseconds postgres_cpu{};
+
+    double seconds() const { return std::chrono::duration<double>(wall).count(); }
+    /// Statements of the reseed floor.
+    double floor_statements() const;
+    /// A family by statement, over claims, scans and probes.
+    double of_pops(std::string_view family) const;
 };
+
+std::string fixed(double value, int digits); ///< for a table
 
 /// A broker with one candidate source and a fresh embedded PostgreSQL of its own, both ended with
 /// the object.
