@@ -1,9 +1,6 @@
 // What the pop path makes of a source's hints beyond names: windows it has waited for, more to
 // offer, candidates that became ready by themselves.
-#include "broker/pop.hpp"
-#include "core/broker/broker_parts.hpp"
-#include "model/names.hpp"
-#include "support/manual_workers.hpp"
+#include "core/broker/pop_parts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,27 +12,13 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 
 /// A group that has made first contact with a queue whose window is five seconds.
-class PopHintsTest : public BrokerParts {
+class PopHintsTest : public PopParts {
 protected:
     PopHintsTest() {
         store_.on_pop_wildcard = [this](const PopArgs&, const auto& done) { done(nothing()); };
         pops_.pop(request(), [](auto&&) {});
         source_->readiness.state = plugin::ReadyState::ready;
         source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a"}; };
-    }
-    ~PopHintsTest() override {
-        store_ = {};
-        pops_.close();
-        while (workers_.run_one()) {
-        }
-    }
-
-    static PopRequest request() {
-        PopRequest request;
-        request.tenant = kDefaultTenant;
-        request.queue = "q";
-        request.group = "g";
-        return request;
     }
     PopResult nothing() const {
         PopResult result;
@@ -54,8 +37,6 @@ protected:
     }
 
     std::int64_t window_ = 5;
-    test::ManualWorkers workers_;
-    Pop pops_{store_, sources_, announcer_, parking_, workers_, ticker_, clock_, {}};
 };
 
 TEST_F(PopHintsTest, AWindowTheSourceWaitedForIsNotWaitedForAgain) {
@@ -133,19 +114,15 @@ TEST_F(PopHintsTest, AWaitingPopThatGotOnlyStaleNamesLooksAgainSoonWhileThereAre
         ++claims;
         done(nothing());
     };
-    auto waiting = request();
-    waiting.wait = true;
-    pops_.pop(waiting, [](auto&&) {});
+    pops_.pop(waiting(), [](auto&&) {});
     EXPECT_EQ(claims, 4);
     ASSERT_EQ(parking_.parked(), 1u);
     ticker_.advance(10ms);
-    while (workers_.run_one()) {
-    }
+    run_all();
     EXPECT_EQ(claims, 8);
     source_->readiness.state = plugin::ReadyState::nothing;
     ticker_.advance(10ms);
-    while (workers_.run_one()) {
-    }
+    run_all();
     EXPECT_EQ(claims, 8);
 }
 
@@ -164,13 +141,11 @@ TEST_F(PopHintsTest, ASourcesWakeResumesWildcardPopsOfTheGroupAlone) {
         ++claims;
         done(nothing());
     };
-    auto waiting = request();
-    waiting.wait = true;
-    pops_.pop(waiting, [](auto&&) {});
-    auto other = waiting;
+    pops_.pop(waiting(), [](auto&&) {});
+    auto other = waiting();
     other.group = "h";
     pops_.pop(other, [](auto&&) {});
-    auto pinned = waiting;
+    auto pinned = waiting();
     pinned.shape = PopRequest::Shape::pinned;
     pinned.partition = "a";
     pops_.pop(pinned, [](auto&&) {});
@@ -178,8 +153,7 @@ TEST_F(PopHintsTest, ASourcesWakeResumesWildcardPopsOfTheGroupAlone) {
 
     source_->readiness.state = plugin::ReadyState::ready;
     parking_.wake_wildcards(queue_key(kDefaultTenant, "q"), "g", 5);
-    while (workers_.run_one()) {
-    }
+    run_all();
     EXPECT_EQ(claims, 4);
     EXPECT_EQ(probes, 0) << "the pinned pop was not resumed";
     EXPECT_EQ(parking_.parked(), 3u);

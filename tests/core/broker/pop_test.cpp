@@ -1,7 +1,4 @@
-#include "broker/pop.hpp"
-#include "core/broker/broker_parts.hpp"
-#include "model/names.hpp"
-#include "support/manual_workers.hpp"
+#include "core/broker/pop_parts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +25,7 @@ PopResult took(const std::vector<std::string>& partitions) {
     return result;
 }
 
-class PopTest : public BrokerParts {
+class PopTest : public PopParts {
 protected:
     PopTest() {
         // The first pop of a group makes first contact; the tests below are about what comes after.
@@ -38,26 +35,6 @@ protected:
         store_.on_pop_wildcard = nullptr;
         answer_.reset();
     }
-    ~PopTest() override {
-        store_ = {}; // its hooks refer to what the test had on its stack
-        pops_.close();
-        while (workers_.run_one()) {
-        }
-    }
-
-    static PopRequest request() {
-        PopRequest request;
-        request.tenant = kDefaultTenant;
-        request.queue = "q";
-        request.group = "g";
-        return request;
-    }
-    static PopRequest waiting() {
-        auto wanted = request();
-        wanted.wait = true;
-        return wanted;
-    }
-
     std::shared_ptr<PopCall> start(PopRequest wanted) {
         return pops_.pop(std::move(wanted),
                          [this](Result<PopBatch> batch) { answer_ = std::move(batch); });
@@ -66,13 +43,7 @@ protected:
     std::size_t delivered() const {
         return answer_ && *answer_ ? (*answer_)->partitions.size() : 0;
     }
-    void run_all() {
-        while (workers_.run_one()) {
-        }
-    }
 
-    test::ManualWorkers workers_;
-    Pop pops_{store_, sources_, announcer_, parking_, workers_, ticker_, clock_, {}};
     std::optional<Result<PopBatch>> answer_;
 };
 
