@@ -88,7 +88,7 @@ void measure_pushes(long window) {
     store::Executor executor({.sessions = 4, .spare_threads = 1}, [conninfo] {
         return std::make_unique<store::PgSession>(conninfo, store::StatementLimits{});
     });
-    store::PgStore store(executor);
+    store::PgStore store{store::Asker(executor)};
     std::mt19937_64 random(1);
     Broker off(store, false), on(store, true);
     off.push(random);

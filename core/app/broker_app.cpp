@@ -28,6 +28,7 @@
 #include <Poco/Logger.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 namespace queen::app {
@@ -129,6 +130,7 @@ struct BrokerApp::Parts {
     const SystemClock& clock = SystemClock::instance();
     std::unique_ptr<EmbeddedPostgres> postgres;
     std::unique_ptr<store::Executor> executor;
+    std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
@@ -196,7 +198,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
             return std::make_unique<store::PgSession>(conninfo, limits, canceller);
         },
         clock);
-    store = std::make_unique<store::PgStore>(*executor);
+    asker.emplace(*executor);
+    store = std::make_unique<store::PgStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -274,7 +277,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
                              .executor = [this] { return executor->statistics(); },
-                             .statements = store->statements(),
+                             .statements = asker->statements(),
                              .front = [this] { return front->statistics(); }},
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });

@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "store/answers.hpp"
-#include "store/pg_store_ask.hpp"
 #include "store/statements.hpp"
 
 #include <algorithm>
@@ -164,7 +163,7 @@ Result<Rows> run_pending(Session& session, const PendingQuery& query) {
 void PgStore::push(Deadline deadline, std::vector<PushSegment> segments,
                    Done<std::vector<PushOutcome>> done) {
     const std::size_t count = segments.size();
-    ask<std::vector<PushOutcome>>(
+    asker_.ask<std::vector<PushOutcome>>(
         Lane::push, deadline,
         [segments = std::move(segments)](Session& session) { return run_push(session, segments); },
         [count](const Rows& rows) {
@@ -176,7 +175,7 @@ void PgStore::push(Deadline deadline, std::vector<PushSegment> segments,
 
 void PgStore::segment_at(Deadline deadline, Uuid partition_id, Offset offset,
                          Done<std::optional<StoredSegment>> done) {
-    ask<std::optional<StoredSegment>>(
+    asker_.ask<std::optional<StoredSegment>>(
         Lane::push, deadline,
         [partition_id, offset](Session& session) {
             Parameters parameters;
@@ -187,7 +186,7 @@ void PgStore::segment_at(Deadline deadline, Uuid partition_id, Offset offset,
 }
 
 void PgStore::window_hashes(Deadline deadline, HashPage page, Done<std::vector<HashRow>> done) {
-    ask<std::vector<HashRow>>(
+    asker_.ask<std::vector<HashRow>>(
         Lane::admin, deadline,
         [page](Session& session) {
             Parameters parameters;
@@ -200,7 +199,7 @@ void PgStore::window_hashes(Deadline deadline, HashPage page, Done<std::vector<H
 
 void PgStore::pop_list(Deadline deadline, PopArgs args, std::vector<std::string> partitions,
                        Done<PopResult> done) {
-    ask<PopResult>(
+    asker_.ask<PopResult>(
         Lane::pop, deadline,
         [args = std::move(args), partitions = std::move(partitions)](Session& session) {
             const std::vector<std::string_view> names(partitions.begin(), partitions.end());
@@ -213,7 +212,7 @@ void PgStore::pop_list(Deadline deadline, PopArgs args, std::vector<std::string>
 }
 
 void PgStore::pop_wildcard(Deadline deadline, PopArgs args, Done<PopResult> done) {
-    ask<PopResult>(
+    asker_.ask<PopResult>(
         Lane::pop, deadline,
         [args = std::move(args)](Session& session) {
             Parameters parameters;
@@ -225,7 +224,7 @@ void PgStore::pop_wildcard(Deadline deadline, PopArgs args, Done<PopResult> done
 
 void PgStore::pop_specific(Deadline deadline, PopArgs args, std::string partition,
                            Done<PopResult> done) {
-    ask<PopResult>(
+    asker_.ask<PopResult>(
         Lane::pop, deadline,
         [args = std::move(args), partition = std::move(partition)](Session& session) {
             Parameters parameters;
@@ -238,7 +237,7 @@ void PgStore::pop_specific(Deadline deadline, PopArgs args, std::string partitio
 
 void PgStore::pop_discover(Deadline deadline, PopArgs args, std::string ns, std::string task,
                            Done<PopResult> done) {
-    ask<PopResult>(
+    asker_.ask<PopResult>(
         Lane::pop, deadline,
         [args = std::move(args), ns = std::move(ns), task = std::move(task)](Session& session) {
             Parameters parameters;
@@ -249,7 +248,7 @@ void PgStore::pop_discover(Deadline deadline, PopArgs args, std::string ns, std:
 }
 
 void PgStore::has_pending(Deadline deadline, PendingQuery query, Done<bool> done) {
-    ask<bool>(
+    asker_.ask<bool>(
         Lane::pop, deadline,
         [query = std::move(query)](Session& session) { return run_pending(session, query); },
         decode_bool, std::move(done), Repeat::once);
@@ -257,7 +256,7 @@ void PgStore::has_pending(Deadline deadline, PendingQuery query, Done<bool> done
 
 void PgStore::release_undelivered(Deadline deadline, Uuid partition_id, std::string group,
                                   std::string worker, Done<bool> done) {
-    ask<bool>(
+    asker_.ask<bool>(
         Lane::ack, deadline,
         [partition_id, group = std::move(group), worker = std::move(worker)](Session& session) {
             Parameters parameters;
@@ -270,7 +269,7 @@ void PgStore::release_undelivered(Deadline deadline, Uuid partition_id, std::str
 void PgStore::ack_by_hash(Deadline deadline, std::string tenant, Uuid partition_id,
                           std::string group, std::string worker, std::vector<HashAck> acks,
                           Done<HashAckOutcome> done) {
-    ask<HashAckOutcome>(
+    asker_.ask<HashAckOutcome>(
         Lane::ack, deadline,
         [tenant = std::move(tenant), partition_id, group = std::move(group),
          worker = std::move(worker), acks = std::move(acks)](Session& session) -> Result<Rows> {
@@ -294,7 +293,7 @@ void PgStore::ack_by_hash(Deadline deadline, std::string tenant, Uuid partition_
 void PgStore::ack_positions(Deadline deadline, std::vector<PositionAck> acks,
                             Done<std::vector<PositionAckOutcome>> done) {
     const std::size_t count = acks.size();
-    ask<std::vector<PositionAckOutcome>>(
+    asker_.ask<std::vector<PositionAckOutcome>>(
         Lane::ack, deadline,
         [acks = std::move(acks)](Session& session) {
             std::vector<Uuid> partitions;
@@ -321,7 +320,7 @@ void PgStore::ack_positions(Deadline deadline, std::vector<PositionAck> acks,
 
 void PgStore::renew_lease(Deadline deadline, std::string worker, std::chrono::seconds time,
                           Done<RenewOutcome> done) {
-    ask<RenewOutcome>(
+    asker_.ask<RenewOutcome>(
         Lane::ack, deadline,
         [worker = std::move(worker), time](Session& session) {
             constexpr std::chrono::seconds kMost{std::numeric_limits<std::int32_t>::max()};

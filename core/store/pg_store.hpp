@@ -1,7 +1,6 @@
 #pragma once
 #include "ports/store.hpp"
-#include "store/executor.hpp"
-#include "store/statement_counters.hpp"
+#include "store/asker.hpp"
 
 namespace queen::store {
 
@@ -9,13 +8,10 @@ namespace queen::store {
 /// that its cause belongs to. Answers are decoded after the session was given back. Reads are run
 /// again, once, when their link broke under them.
 ///
-/// Keeps no state but counters. The executor must outlive it and all calls under way.
+/// Keeps no state.
 class PgStore final : public Store {
 public:
-    explicit PgStore(Executor& executor, const Clock& clock = SystemClock::instance())
-        : executor_(executor), counters_(std::make_shared<StatementCounters>(clock)) {}
-
-    const StatementCounters& statements() const noexcept { return *counters_; }
+    explicit PgStore(Asker asker) : asker_(std::move(asker)) {}
 
     void push(Deadline, std::vector<PushSegment>, Done<std::vector<PushOutcome>>) override;
     void segment_at(Deadline, Uuid partition_id, Offset,
@@ -52,13 +48,7 @@ public:
     void ping(Deadline, Done<void>) override;
 
 private:
-    template <class X>
-    void ask(Lane lane, Deadline deadline, std::function<Result<Rows>(Session&)> call,
-             std::function<Result<X>(const Rows&)> decode, Done<X> done,
-             Repeat repeat = Repeat::never);
-
-    Executor& executor_;
-    const std::shared_ptr<StatementCounters> counters_; ///< shared with the calls under way
+    const Asker asker_;
 };
 
 } // namespace queen::store

@@ -1,23 +1,11 @@
 // The administrative half of PgStore: queues as resources, figures, walks.
-#include "store/pg_store_ask.hpp"
+#include "store/pg_store.hpp"
 #include "store/statements.hpp"
 
 namespace queen::store {
 namespace {
 
 namespace sql = statements;
-
-Result<std::string> decode_text(const Rows& rows) {
-    return only_text(rows).map([](std::string_view text) { return std::string(text); });
-}
-
-/// As decode_text; null is nothing.
-Result<std::optional<std::string>> decode_if_any(const Rows& rows) {
-    if (Row(rows, 0).null(0)) {
-        return std::optional<std::string>{};
-    }
-    return decode_text(rows).map([](std::string text) { return std::optional(std::move(text)); });
-}
 
 /// A statement over (tenant, queue).
 Result<Rows> run_on_queue(Session& session, const Statement& statement, const std::string& tenant,
@@ -118,7 +106,7 @@ Result<ReseedPage> decode_reseed(const Rows& rows) {
 
 void PgStore::configure(Deadline deadline, std::string tenant, std::string queue,
                         std::string options_json, Done<std::string> done) {
-    ask<std::string>(
+    asker_.ask<std::string>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), queue = std::move(queue),
          options = std::move(options_json)](Session& session) -> Result<Rows> {
@@ -135,7 +123,7 @@ void PgStore::configure(Deadline deadline, std::string tenant, std::string queue
 
 void PgStore::delete_queue(Deadline deadline, std::string tenant, std::string queue,
                            Done<bool> done) {
-    ask<bool>(
+    asker_.ask<bool>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), queue = std::move(queue)](Session& session) {
             return run_on_queue(session, sql::kDeleteQueue, tenant, queue);
@@ -145,7 +133,7 @@ void PgStore::delete_queue(Deadline deadline, std::string tenant, std::string qu
 
 void PgStore::queue_detail(Deadline deadline, std::string tenant, std::string queue,
                            PartitionPage page, Done<std::optional<std::string>> done) {
-    ask<std::optional<std::string>>(
+    asker_.ask<std::optional<std::string>>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), queue = std::move(queue),
          page = std::move(page)](Session& session) {
@@ -157,7 +145,7 @@ void PgStore::queue_detail(Deadline deadline, std::string tenant, std::string qu
 void PgStore::queue_depth(Deadline deadline, std::string tenant, std::string queue,
                           std::optional<std::string> group, PartitionPage page,
                           Done<std::optional<std::string>> done) {
-    ask<std::optional<std::string>>(
+    asker_.ask<std::optional<std::string>>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), queue = std::move(queue), group = std::move(group),
          page = std::move(page)](Session& session) -> Result<Rows> {
@@ -175,7 +163,7 @@ void PgStore::queue_depth(Deadline deadline, std::string tenant, std::string que
 
 void PgStore::queue_sizes(Deadline deadline, std::string tenant, std::string queue,
                           PartitionPage page, Done<std::optional<std::string>> done) {
-    ask<std::optional<std::string>>(
+    asker_.ask<std::optional<std::string>>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), queue = std::move(queue),
          page = std::move(page)](Session& session) {
@@ -185,7 +173,7 @@ void PgStore::queue_sizes(Deadline deadline, std::string tenant, std::string que
 }
 
 void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::string> done) {
-    ask<std::string>(
+    asker_.ask<std::string>(
         Lane::admin, deadline,
         [tenant = std::move(tenant)](Session& session) {
             return run_on_tenant(session, sql::kListQueues, tenant, {});
@@ -195,7 +183,7 @@ void PgStore::list_queues(Deadline deadline, std::string tenant, Done<std::strin
 
 void PgStore::list_labels(Deadline deadline, std::string tenant, Label label,
                           Done<std::string> done) {
-    ask<std::string>(
+    asker_.ask<std::string>(
         Lane::admin, deadline,
         [tenant = std::move(tenant), label](Session& session) {
             return run_on_tenant(session, sql::kListLabels, tenant,
@@ -205,7 +193,7 @@ void PgStore::list_labels(Deadline deadline, std::string tenant, Label label,
 }
 
 void PgStore::overview(Deadline deadline, std::string tenant, Done<std::string> done) {
-    ask<std::string>(
+    asker_.ask<std::string>(
         Lane::admin, deadline,
         [tenant = std::move(tenant)](Session& session) {
             return run_on_tenant(session, sql::kOverview, tenant, {});
@@ -215,14 +203,14 @@ void PgStore::overview(Deadline deadline, std::string tenant, Done<std::string> 
 
 /// In the lane that yields to all others: a walk may be late, a pop must not wait for it.
 void PgStore::reseed_page(Deadline deadline, ReseedQuery query, Done<ReseedPage> done) {
-    ask<ReseedPage>(
+    asker_.ask<ReseedPage>(
         Lane::admin, deadline,
         [query = std::move(query)](Session& session) { return run_reseed(session, query); },
         decode_reseed, std::move(done), Repeat::once);
 }
 
 void PgStore::ping(Deadline deadline, Done<void> done) {
-    ask<void>(
+    asker_.ask<void>(
         Lane::admin, deadline,
         [](Session& session) { return session.run(sql::kPing, Parameters{}); },
         [](const Rows&) { return Result<void>{}; }, std::move(done), Repeat::once);

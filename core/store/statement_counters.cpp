@@ -9,6 +9,10 @@ constexpr std::string_view kAlphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 } // namespace
 
+StatementCounters::StatementCounters(const Clock& clock)
+    : clock_(clock), statements_(statements::all().size()),
+      durations_(std::make_unique<LatencyHistogram[]>(statements_ + 1)) {}
+
 Result<Rows> StatementCounters::run(Session& session, const Statement& statement,
                                     const Parameters& parameters) {
     const SteadyTime begin = clock_.now();
@@ -21,7 +25,7 @@ Result<Rows> StatementCounters::run(Session& session, const Statement& statement
 }
 
 std::size_t StatementCounters::index_of(const Statement& statement) noexcept {
-    const auto& all = statements::kAll;
+    const auto all = statements::all();
     return static_cast<std::size_t>(std::find(all.begin(), all.end(), &statement) - all.begin());
 }
 
@@ -39,12 +43,11 @@ std::size_t StatementCounters::class_of(std::string_view sqlstate) noexcept {
 
 std::vector<StatementCounters::StatementFigures> StatementCounters::statements() const {
     std::vector<StatementFigures> out;
-    for (std::size_t i = 0; i < kStatements; ++i) {
+    for (std::size_t i = 0; i <= statements_; ++i) {
         const auto duration = durations_[i].snapshot();
         if (duration.count() > 0) {
-            out.push_back(
-                {i + 1 < kStatements ? std::string_view(statements::kAll[i]->name) : "other",
-                 duration});
+            out.push_back({i < statements_ ? std::string_view(statements::all()[i]->name) : "other",
+                           duration});
         }
     }
     return out;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,7 @@ namespace queen::store {
 /// @thread any
 class StatementCounters {
 public:
-    explicit StatementCounters(const Clock& clock) : clock_(clock) {}
+    explicit StatementCounters(const Clock& clock);
 
     /// Runs it through `session`, timed: from sending to the whole answer, preparing it on a fresh
     /// link included.
@@ -39,7 +40,6 @@ public:
     std::vector<ErrorFigures> errors() const;
 
 private:
-    static constexpr std::size_t kStatements = statements::kAll.size() + 1; ///< the last: others
     static constexpr std::size_t kDigits = 36; ///< a class is two of 0-9 and A-Z
     static constexpr std::size_t kClasses = kDigits * kDigits + 1; ///< the last: none
 
@@ -47,7 +47,8 @@ private:
     static std::size_t class_of(std::string_view sqlstate) noexcept;
 
     const Clock& clock_;
-    std::array<LatencyHistogram, kStatements> durations_;
+    const std::size_t statements_; ///< of the list; one more, the last, counts others
+    const std::unique_ptr<LatencyHistogram[]> durations_;
     std::array<Counter, kClasses> errors_;
 };
 

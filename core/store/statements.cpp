@@ -1,5 +1,7 @@
 #include "store/statements.hpp"
 
+#include <array>
+
 namespace queen::store::statements {
 
 const Statement kPing{"ping", "select 1"};
@@ -97,30 +99,35 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
-const std::array<const Statement*, 25> kAll{&kPing,
-                                            &kPushMulti,
-                                            &kSegmentAt,
-                                            &kWindowHashes,
-                                            &kPopList,
-                                            &kPopWildcard,
-                                            &kPopSpecific,
-                                            &kPopDiscover,
-                                            &kHasPending,
-                                            &kPartitionHasPending,
-                                            &kDiscoverHasPending,
-                                            &kReleaseUndelivered,
-                                            &kAckByHash,
-                                            &kAckMulti,
-                                            &kRenewLease,
-                                            &kConfigureQueue,
-                                            &kDeleteQueue,
-                                            &kQueueDetail,
-                                            &kQueueDepth,
-                                            &kQueueSizes,
-                                            &kListQueues,
-                                            &kListLabels,
-                                            &kOverview,
-                                            &kReseedPage,
-                                            &kReseedWindowPage};
+std::span<const Statement* const> all() {
+    static const std::array list{
+        &kPing,
+        &kPushMulti,
+        &kSegmentAt,
+        &kWindowHashes,
+        &kPopList,
+        &kPopWildcard,
+        &kPopSpecific,
+        &kPopDiscover,
+        &kHasPending,
+        &kPartitionHasPending,
+        &kDiscoverHasPending,
+        &kReleaseUndelivered,
+        &kAckByHash,
+        &kAckMulti,
+        &kRenewLease,
+        &kConfigureQueue,
+        &kDeleteQueue,
+        &kQueueDetail,
+        &kQueueDepth,
+        &kQueueSizes,
+        &kListQueues,
+        &kListLabels,
+        &kOverview,
+        &kReseedPage,
+        &kReseedWindowPage,
+    };
+    return list;
+}
 
 } // namespace queen::store::statements

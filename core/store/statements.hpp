@@ -1,5 +1,6 @@
-// store/statements.hpp - every statement that PgStore prepares, in one place: name, text, time-out
-// class. Argument types come from the encoder (parameters.hpp), so the texts need no casts.
+// store/statements.hpp - every statement that the ports on PostgreSQL prepare, in one place: name,
+// text, time-out class. Argument types come from the encoder (parameters.hpp), so the texts need no
+// casts.
 //
 // Plans. Each text is one function call, so its own plan is trivial, and whether the server makes a
 // custom or a generic plan of it does not matter: plan_cache_mode stays `auto`. It must not be
@@ -9,7 +10,7 @@
 #pragma once
 #include "store/session.hpp"
 
-#include <array>
+#include <span>
 
 namespace queen::store {
 
@@ -41,8 +42,8 @@ extern const Statement kOverview;
 extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
 
-/// All of the above, for the test that no two share a name: the name is what the server knows.
-extern const std::array<const Statement*, 25> kAll;
+/// All of the above. The name is what the server knows, so no two may share one.
+std::span<const Statement* const> all();
 
 } // namespace statements
 } // namespace queen::store

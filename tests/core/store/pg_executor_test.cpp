@@ -44,7 +44,7 @@ protected:
     }
     static Result<void> ping(Executor& executor) {
         std::promise<Result<void>> promise;
-        PgStore(executor).ping(kNever, [&](Result<void> pong) { promise.set_value(pong); });
+        PgStore(Asker(executor)).ping(kNever, [&](Result<void> pong) { promise.set_value(pong); });
         return promise.get_future().get();
     }
     /// All sessions in use at once, and back.

@@ -69,7 +69,7 @@ protected:
             std::make_unique<Executor>(Executor::Options{.sessions = 4, .spare_threads = 1}, [] {
                 return std::make_unique<PgSession>(conninfo(), StatementLimits{});
             });
-        store = std::make_unique<PgStore>(*executor);
+        store = std::make_unique<PgStore>(Asker(*executor));
     }
 
     /// Makes a call with a continuation of our own and waits for its outcome.

@@ -1,0 +1,94 @@
+// store/asker.hpp - what the ports on PostgreSQL are made of: how a question is asked, and how the
+// plainest answers are read.
+#pragma once
+#include "base/text.hpp"
+#include "store/executor.hpp"
+#include "store/rows.hpp"
+#include "store/statement_counters.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace queen::store {
+
+/// Asks the database through the executor, counted. One for all ports of a broker, by value.
+/// The executor outlives it and all calls under way.
+/// @thread any
+class Asker {
+public:
+    explicit Asker(Executor& executor, const Clock& clock = SystemClock::instance())
+        : executor_(executor), counters_(std::make_shared<StatementCounters>(clock)) {}
+
+    const StatementCounters& statements() const noexcept { return *counters_; }
+
+    /// `call` runs a statement, `decode` reads its answer after the session was given back.
+    template <class X>
+    void ask(Lane lane, SteadyTime deadline, std::function<Result<Rows>(Session&)> call,
+             std::function<Result<X>(const Rows&)> decode, Done<X> done,
+             Repeat repeat = Repeat::never) const {
+        executor_.submit<Rows>(
+            lane, deadline,
+            [counters = counters_, call = std::move(call)](Session& session) {
+                CountedSession counted(session, *counters);
+                return call(counted);
+            },
+            [decode = std::move(decode), done = std::move(done)](Result<Rows> rows) {
+                if (!rows) {
+                    done(fail(std::move(rows.error())));
+                } else {
+                    done(decode(*rows));
+                }
+            },
+            repeat);
+    }
+
+private:
+    Executor& executor_;
+    std::shared_ptr<StatementCounters> counters_; ///< shared with the calls under way
+};
+
+/// Tenants come as text from header, token or settings, and were checked there.
+inline Result<Uuid> tenant_id(std::string_view tenant) {
+    const auto id = parse_uuid(tenant);
+    if (!id) {
+        return fail(Errc::invalid_argument, "tenant is not a uuid");
+    }
+    return *id;
+}
+
+inline Result<bool> decode_bool(const Rows& rows) {
+    Row row(rows, 0);
+    const bool value = row.boolean(0);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return value;
+}
+
+/// The one text or jsonb value of the answer.
+inline Result<std::string_view> only_text(const Rows& rows) {
+    Row row(rows, 0);
+    const std::string_view value = row.text(0);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return value;
+}
+
+inline Result<std::string> decode_text(const Rows& rows) {
+    return only_text(rows).map([](std::string_view text) { return std::string(text); });
+}
+
+/// As decode_text; null is nothing.
+inline Result<std::optional<std::string>> decode_if_any(const Rows& rows) {
+    if (Row(rows, 0).null(0)) {
+        return std::optional<std::string>{};
+    }
+    return decode_text(rows).map([](std::string text) { return std::optional(std::move(text)); });
+}
+
+} // namespace queen::store
