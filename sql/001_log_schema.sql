@@ -19,7 +19,10 @@
 --   2. queues           (tenant_id, name)
 --   3. log_partitions   (id)
 --   4. log_consumers    (partition_id, consumer_group)
---   5. leaves           log_segments, log_txns, consumer_groups_metadata, consumer_watermarks
+--   5. leaves           log_segments, log_txns, log_dlq, consumer_groups_metadata,
+--                       consumer_watermarks, hotlist_repairs, retention_history, system_state
+-- A move out of the dead letters takes its log_dlq row before 1 to 4; nothing takes them the other
+-- way round (LK-1). maintenance_leases are taken and given back in transactions of their own.
 -- A pop takes any of them only if that needs no waiting (LK-3): waits of pops on each other form
 -- chains, and chains, unlike cycles, are invisible to the deadlock detector. One wait is left, and
 -- PostgreSQL's own: SKIP LOCKED meets a row whose update ends at that very moment while a third
@@ -72,7 +75,9 @@ CREATE TABLE IF NOT EXISTS queen.queues (
 -- segment_count and stored_bytes equal count and sum(octet_length(blob)) over log_segments, so
 -- whoever deletes segments lowers them in the same statement; newest_at never goes back, also when
 -- the wall clock does. None of them is indexed: a push stays a HOT update, except that
--- last_write_at, which is, moves at most once a second.
+-- last_write_at, which is, moves at most once a second. oldest_live_at and oldest_txn_at are the
+-- stamps of the rows at log_start and txns_start, null without one: what retention looks for. They
+-- are indexed where they are set, so a push writes them only when the partition was empty.
 CREATE TABLE IF NOT EXISTS queen.log_partitions (
     id            uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     queue_id      uuid NOT NULL REFERENCES queen.queues (id) ON DELETE CASCADE,
@@ -85,6 +90,8 @@ CREATE TABLE IF NOT EXISTS queen.log_partitions (
     newest_at     timestamptz,                         -- created_at of the newest segment
     last_write_at timestamptz NOT NULL DEFAULT now(),
     created_at    timestamptz NOT NULL DEFAULT now(),
+    oldest_live_at timestamptz,
+    oldest_txn_at timestamptz,
     UNIQUE (queue_id, name)
 );
 
@@ -134,7 +141,9 @@ CREATE TABLE IF NOT EXISTS queen.log_txns (
 -- (committed, batch_end]. attempt_* count deliveries that start at one offset and are telemetry;
 -- prior_* hold them as they were before the live lease, for a batch that could not be handed over.
 -- batch_retry_count is the budget that failed acks spend; retry_offset is the highest head it was
--- charged for, and passing that head clears it.
+-- charged for, and passing that head clears it. worker_id '' with a lease but no batch is nobody's
+-- lease: it keeps the partition from the group until a retry delay is over. lease_conflated: the
+-- lease covers its whole span though only the newest message was delivered (CF-2).
 CREATE TABLE IF NOT EXISTS queen.log_consumers (
     partition_id         uuid NOT NULL REFERENCES queen.log_partitions (id) ON DELETE CASCADE,
     consumer_group       text NOT NULL DEFAULT '__QUEUE_MODE__',
@@ -151,12 +160,14 @@ CREATE TABLE IF NOT EXISTS queen.log_consumers (
     prior_attempt_count  integer NOT NULL DEFAULT 0,
     total_consumed       bigint NOT NULL DEFAULT 0,
     created_at           timestamptz NOT NULL DEFAULT now(),
+    lease_conflated      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (partition_id, consumer_group)
 );
 
 -- @
 -- Subscriptions. The row of (queue, group) is the marker "this group was seeded"; the insert of it
 -- elects the one who seeds all partitions. A discovery registers its labels with queue_id null.
+-- conflation: the group takes only the newest message of a partition (CF-1).
 CREATE TABLE IF NOT EXISTS queen.consumer_groups_metadata (
     id                     uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     tenant_id              uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000001',
@@ -168,6 +179,7 @@ CREATE TABLE IF NOT EXISTS queen.consumer_groups_metadata (
     subscription_mode      text NOT NULL,              -- all, new, timestamp
     subscription_timestamp timestamptz NOT NULL,       -- epoch for all
     created_at             timestamptz NOT NULL DEFAULT now(),
+    conflation             boolean NOT NULL DEFAULT false,
     UNIQUE NULLS NOT DISTINCT (tenant_id, consumer_group, queue_id, partition_name, namespace, task)
 );
 
@@ -190,6 +202,125 @@ CREATE TABLE IF NOT EXISTS queen.consumer_watermarks (
     updated_at         timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (queue_id, consumer_group)
 );
+
+-- @
+-- Dead letters: what a group gave up on, a copy of the message as it was stored. payload are the
+-- bytes of the frame: JSON text, or the envelope when encrypted is set; jsonb would change numbers
+-- and refuse the escape of NUL (K20, K23). Retention never deletes a row; one keeps its partition
+-- from being cleaned up. Timers that were given up on have group __timer__ and offset -1.
+CREATE TABLE IF NOT EXISTS queen.log_dlq (
+    id             uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    queue_id       uuid NOT NULL REFERENCES queen.queues (id) ON DELETE CASCADE,
+    partition_id   uuid NOT NULL,
+    consumer_group text NOT NULL,
+    "offset"       bigint NOT NULL,
+    message_id     uuid,
+    transaction_id text,
+    trace_id       uuid,
+    producer_sub   text,
+    payload        bytea,
+    encrypted      boolean NOT NULL DEFAULT false,
+    error          text,
+    retry_count    integer NOT NULL DEFAULT 0,
+    created_at     timestamptz,                        -- of the message's segment
+    failed_at      timestamptz NOT NULL DEFAULT now()
+);
+
+-- @
+-- The order of the list, newest first within a queue; and what there is of a partition.
+DO $$
+BEGIN
+    IF to_regclass('queen.log_dlq_queue') IS NULL THEN
+        CREATE INDEX log_dlq_queue ON queen.log_dlq (queue_id, failed_at DESC, id DESC);
+    END IF;
+    IF to_regclass('queen.log_dlq_partition') IS NULL THEN
+        CREATE INDEX log_dlq_partition ON queen.log_dlq (partition_id, failed_at DESC);
+    END IF;
+END $$;
+
+-- @
+-- Cursors of a group went back by hand: the sources of other brokers have to look again. A
+-- partition_name of null means the whole queue; two repairs of different partitions become that.
+-- Readers compare each row with what they saw: repair_at is set before the commit, so a highest
+-- value seen would miss one that commits late.
+CREATE TABLE IF NOT EXISTS queen.hotlist_repairs (
+    tenant_id      uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000001',
+    queue_name     text NOT NULL,
+    consumer_group text NOT NULL,
+    partition_name text,
+    repair_at      timestamptz NOT NULL DEFAULT now(),
+    reason         text NOT NULL,
+    PRIMARY KEY (tenant_id, queue_name, consumer_group)
+);
+
+-- @
+-- Switches of all brokers: maintenance_mode and pop_maintenance_mode are off when absent,
+-- timers_schedule_enabled and timers_fire_enabled on. A value is {"enabled": boolean}.
+CREATE TABLE IF NOT EXISTS queen.system_state (
+    key        text PRIMARY KEY,
+    value      jsonb NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- @
+-- One row a task that one broker at a time does for all. fence rises with each claim, so whoever
+-- lost its lease can tell (MA-1).
+CREATE TABLE IF NOT EXISTS queen.maintenance_leases (
+    task             text PRIMARY KEY,
+    period_ms        bigint NOT NULL,
+    next_due_at      timestamptz NOT NULL DEFAULT now(),
+    lease_until      timestamptz,
+    holder           text,
+    fence            bigint NOT NULL DEFAULT 0,
+    last_start_at    timestamptz,
+    last_end_at      timestamptz,
+    last_duration_ms bigint,
+    runs             bigint NOT NULL DEFAULT 0,
+    enabled          boolean NOT NULL DEFAULT true
+);
+
+-- @
+-- What retention removed. Types: retention, completed_retention, max_wait_time_eviction, and
+-- __partition_deleted__, which counts no messages.
+CREATE TABLE IF NOT EXISTS queen.retention_history (
+    id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    partition_id     uuid NOT NULL,
+    messages_deleted bigint NOT NULL,
+    retention_type   varchar(50) NOT NULL,
+    executed_at      timestamptz NOT NULL DEFAULT now()
+);
+
+-- @
+DO $$
+BEGIN
+    IF to_regclass('queen.retention_history_executed') IS NULL THEN
+        CREATE INDEX retention_history_executed ON queen.retention_history (executed_at DESC);
+    END IF;
+END $$;
+
+-- @
+-- Adds a column that an older release did not have. ADD COLUMN IF NOT EXISTS locks the table before
+-- it looks, so a boot would wait for every open push and make the next ones wait for it (F-25).
+CREATE OR REPLACE FUNCTION queen._add_column(p_table regclass, p_column name, p_type text)
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_attribute a
+                   WHERE a.attrelid = p_table AND a.attname = p_column AND NOT a.attisdropped) THEN
+        EXECUTE format('ALTER TABLE %s ADD COLUMN %I %s', p_table, p_column, p_type);
+    END IF;
+END $$;
+
+-- @
+SELECT queen._add_column('queen.log_partitions', 'oldest_live_at', 'timestamptz'),
+       queen._add_column('queen.log_partitions', 'oldest_txn_at', 'timestamptz');
+
+-- @
+SELECT queen._add_column('queen.log_consumers', 'lease_conflated', 'boolean NOT NULL DEFAULT false');
+
+-- @
+SELECT queen._add_column('queen.consumer_groups_metadata', 'conflation',
+                         'boolean NOT NULL DEFAULT false');
 
 -- @
 -- Brings storage options to the wanted values. The ALTER, which waits for a running vacuum, is

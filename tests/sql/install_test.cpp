@@ -138,8 +138,9 @@ TEST_F(Install, EveryFunctionIsInAListOfItsFile) {
             text += statement.find("_keep_only(ARRAY") != std::string::npos ? statement : "";
         }
     }
-    for (const std::string shared : {"_clock", "_storage", "_keep_only", "_iso", "_iso_ms",
-                                     "log_unnest_hashes", "_labels", "_queue_lock"}) {
+    for (const std::string shared :
+         {"_clock", "_storage", "_keep_only", "_iso", "_iso_ms", "_add_column", "log_unnest_hashes",
+          "_labels", "_queue_lock"}) {
         text += "'" + shared + "(";
     }
     const SqlRows names = sql.query("select distinct proname from pg_proc where pronamespace = "
