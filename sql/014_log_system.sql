@@ -200,32 +200,29 @@ BEGIN
     INTO partitions, v_rows;
     written := v_rows;
 
-    WITH now_is AS (
-        SELECT p.queue_id, c.consumer_group, sum(d.backlog)::bigint AS backlog,
-               min(CASE WHEN d.backlog > 0 THEN (
-                   SELECT s.created_at FROM queen.log_segments s
-                   WHERE s.partition_id = p.id AND s.base_offset <= d.done + 1
-                   ORDER BY s.base_offset DESC LIMIT 1) END) AS waits_oldest
+    WITH groups AS (
+        SELECT m.queue_id, m.consumer_group
+        FROM queen.consumer_groups_metadata m
+        WHERE m.queue_id = ANY (v_qids) AND m.partition_name = ''
+          AND m.consumer_group <> '__QUEUE_MODE__'
+        UNION
+        SELECT p.queue_id, c.consumer_group
         FROM unnest(v_qids) AS u (qid)
         CROSS JOIN LATERAL (
-            SELECT * FROM queen.log_partitions l WHERE l.queue_id = u.qid OFFSET 0) p
+            SELECT l.queue_id, l.id FROM queen.log_partitions l
+            WHERE l.queue_id = u.qid OFFSET 0) p
         CROSS JOIN LATERAL (
-            SELECT k.consumer_group, k.committed
-            FROM queen.log_consumers k WHERE k.partition_id = p.id
-            UNION ALL
-            SELECT m.consumer_group,
-                   queen._offset_before(p.id, m.subscription_timestamp, p.log_start,
-                                        p.last_offset, p.newest_at)
-            FROM queen.consumer_groups_metadata m
-            WHERE m.queue_id = u.qid AND m.partition_name = ''
-              AND m.consumer_group <> '__QUEUE_MODE__'
-              AND NOT EXISTS (SELECT 1 FROM queen.log_consumers k
-                              WHERE k.partition_id = p.id
-                                AND k.consumer_group = m.consumer_group)) c
-        CROSS JOIN LATERAL (
-            SELECT e.done, greatest(p.last_offset - e.done, 0) AS backlog
-            FROM (SELECT greatest(c.committed, p.log_start - 1) AS done) e) d
-        GROUP BY p.queue_id, c.consumer_group),
+            SELECT l.consumer_group FROM queen.log_consumers l
+            WHERE l.partition_id = p.id OFFSET 0) c),
+    now_is AS (
+        SELECT g.queue_id, g.consumer_group, coalesce(sum(f.backlog), 0)::bigint AS backlog,
+               min(CASE WHEN f.backlog > 0 THEN (
+                   SELECT s.created_at FROM queen.log_segments s
+                   WHERE s.partition_id = f.pid AND s.base_offset <= f.done + 1
+                   ORDER BY s.base_offset DESC LIMIT 1) END) AS waits_oldest
+        FROM groups g
+        LEFT JOIN LATERAL queen._group_figures(g.queue_id, g.consumer_group, v_now) f ON true
+        GROUP BY g.queue_id, g.consumer_group),
     gone AS (
         DELETE FROM queen.group_stats o
         WHERE o.queue_id = ANY (v_qids)

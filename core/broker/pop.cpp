@@ -382,7 +382,7 @@ private:
             return;
         case PopTurn::End::empty:
             count_empty();
-            done(PopBatch{.paused = batch_.paused});
+            done(PopBatch{.lease_id = {}, .partitions = {}, .paused = batch_.paused});
             return;
         case PopTurn::End::failed:
             impl_.activity->pop.failed.add();

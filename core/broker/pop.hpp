@@ -33,9 +33,9 @@ struct PopRequest {
 
 /// What a pop delivers. No partitions: nothing (204).
 struct PopBatch {
-    bool paused = false;  ///< nothing, because pops are paused
     std::string lease_id; ///< empty with autoAck
     std::vector<PoppedPartition> partitions;
+    bool paused = false; ///< nothing, because pops are paused
 };
 
 /// A pop that may wait. Whoever asked keeps it, weakly, to call abandon() when the client goes.
