@@ -133,7 +133,8 @@ BEGIN
                          SELECT s.created_at FROM queen.log_segments s
                          WHERE s.partition_id = w.pid AND s.base_offset <= w.done + 1
                          ORDER BY s.base_offset DESC LIMIT 1) END AS waits
-              FROM queen._queue_figures(v_qids, v_now) w) f
+              FROM queen._queue_figures(v_qids, v_now) w
+              OFFSET 0) f  -- else each aggregate looks the time up again
         GROUP BY f.queue_id),
     now_is AS (
         SELECT q.id AS queue_id, q.created_at, coalesce(f.partitions, 0) AS partitions,
@@ -200,27 +201,46 @@ BEGIN
     INTO partitions, v_rows;
     written := v_rows;
 
-    WITH groups AS (
+    -- Most groups have a cursor in every partition of their queue, and one walk over the cursors has
+    -- all of them. The others, and registered ones without any, are asked about one by one.
+    WITH seen AS MATERIALIZED (
+        SELECT p.queue_id, c.consumer_group, count(*) AS partitions,
+               sum(d.backlog)::bigint AS backlog, min(d.waits) AS waits_oldest
+        FROM unnest(v_qids) AS u (qid)
+        CROSS JOIN LATERAL (
+            SELECT * FROM queen.log_partitions l WHERE l.queue_id = u.qid OFFSET 0) p
+        CROSS JOIN LATERAL (
+            SELECT l.consumer_group, greatest(l.committed, p.log_start - 1) AS done
+            FROM queen.log_consumers l WHERE l.partition_id = p.id OFFSET 0) c
+        CROSS JOIN LATERAL (
+            SELECT greatest(p.last_offset - c.done, 0) AS backlog,
+                   CASE WHEN p.last_offset > c.done THEN (
+                       SELECT s.created_at FROM queen.log_segments s
+                       WHERE s.partition_id = p.id AND s.base_offset <= c.done + 1
+                       ORDER BY s.base_offset DESC LIMIT 1) END AS waits) d
+        GROUP BY p.queue_id, c.consumer_group),
+    whole AS (
+        SELECT w.queue_id, w.consumer_group, w.backlog, w.waits_oldest
+        FROM seen w JOIN queen.queue_stats q ON q.queue_id = w.queue_id
+        WHERE w.partitions = q.partitions),
+    rest AS (
+        SELECT w.queue_id, w.consumer_group FROM seen w
+        UNION
         SELECT m.queue_id, m.consumer_group
         FROM queen.consumer_groups_metadata m
         WHERE m.queue_id = ANY (v_qids) AND m.partition_name = ''
           AND m.consumer_group <> '__QUEUE_MODE__'
-        UNION
-        SELECT p.queue_id, c.consumer_group
-        FROM unnest(v_qids) AS u (qid)
-        CROSS JOIN LATERAL (
-            SELECT l.queue_id, l.id FROM queen.log_partitions l
-            WHERE l.queue_id = u.qid OFFSET 0) p
-        CROSS JOIN LATERAL (
-            SELECT l.consumer_group FROM queen.log_consumers l
-            WHERE l.partition_id = p.id OFFSET 0) c),
+        EXCEPT
+        SELECT w.queue_id, w.consumer_group FROM whole w),
     now_is AS (
-        SELECT g.queue_id, g.consumer_group, coalesce(sum(f.backlog), 0)::bigint AS backlog,
+        SELECT * FROM whole
+        UNION ALL
+        SELECT g.queue_id, g.consumer_group, coalesce(sum(f.backlog), 0)::bigint,
                min(CASE WHEN f.backlog > 0 THEN (
                    SELECT s.created_at FROM queen.log_segments s
                    WHERE s.partition_id = f.pid AND s.base_offset <= f.done + 1
-                   ORDER BY s.base_offset DESC LIMIT 1) END) AS waits_oldest
-        FROM groups g
+                   ORDER BY s.base_offset DESC LIMIT 1) END)
+        FROM rest g
         LEFT JOIN LATERAL queen._group_figures(g.queue_id, g.consumer_group, v_now) f ON true
         GROUP BY g.queue_id, g.consumer_group),
     gone AS (

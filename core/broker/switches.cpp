@@ -126,7 +126,6 @@ void Switches::set_next() {
     bool paused = false;
     {
         const std::lock_guard lock(mutex_);
-        ++sets_;
         paused = wanted_.front().paused;
     }
     store_.set_switch(

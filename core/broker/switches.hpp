@@ -70,7 +70,7 @@ private:
     std::atomic<bool> pops_paused_{false};
     mutable std::mutex mutex_;
     SwitchStates known_;
-    std::uint64_t sets_ = 0; ///< began or ended; a read is believed when it did not move meanwhile
+    std::uint64_t sets_ = 0; ///< ended; a read during which one ended or is under way is dropped
     std::uint64_t reads_ = 0, believed_ = 0; ///< begun; the latest of them that was believed
     std::deque<Wanted> wanted_;              ///< the first one is under way
     bool running_ = false;

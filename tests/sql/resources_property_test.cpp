@@ -171,9 +171,9 @@ protected:
                 break;
             case 9: // a group gave a message up
                 sql.query("insert into queen.log_dlq (queue_id, partition_id, consumer_group, "
-                          "\"offset\") select p.queue_id, p.id, $3, $4 from queen.log_partitions p "
-                          "join queen.queues q on q.id = p.queue_id where q.name = $1 and p.name "
-                          "= $2 and p.last_offset >= $4",
+                          "\"offset\") select p.queue_id, p.id, g, $4 from queen.log_partitions p "
+                          "join queen.queues q on q.id = p.queue_id, unnest(array[$3, 'h']) g "
+                          "where q.name = $1 and p.name = $2 and p.last_offset >= $4",
                           {queue, part, group, pick(0, 12)});
                 break;
             case 8: // a cursor that was never made, or was deleted with its group
@@ -185,7 +185,11 @@ protected:
             if (step % 3 != 2) {
                 continue; // looking costs more than doing
             }
-            if (const auto fault = compare(queues, groups); !fault.empty()) {
+            auto fault = compare(queues, groups);
+            if (fault.empty() && step % 6 == 5) {
+                fault = compare_statistics();
+            }
+            if (!fault.empty()) {
                 return "seed " + std::to_string(seed) + " step " + std::to_string(step) + ": " +
                        fault;
             }
@@ -273,8 +277,7 @@ protected:
                     "queen.list_queues_v1($1) -> 'queues') q where q ->> 'namespace' <> '' group "
                     "by q ->> 'namespace') l",
                     {kTenant});
-        return same(labels, grouped) ? compare_statistics()
-                                     : "labels\nwant " + grouped + "\ngot  " + labels;
+        return same(labels, grouped) ? "" : "labels\nwant " + grouped + "\ngot  " + labels;
     }
 
     /// What a refresh remembers is what counting finds (ST-1, ST-2, ST-3, F-61).
@@ -364,7 +367,10 @@ TEST_F(ResourcesProperty, EveryBrokenVariantIsFalsified) {
          "WHERE o.queue_id IS NULL\n           OR 1 < 0 AND (o.partitions"},
         {"refresh_stats_step_v1",
          "(o.backlog, o.waits_oldest) IS DISTINCT FROM (n.backlog, n.waits_oldest)", "false"},
-        {"refresh_stats_step_v1", "        UNION\n", "        EXCEPT\n"},
+        {"refresh_stats_step_v1", "WHERE w.partitions = q.partitions", ""},
+        {"refresh_stats_step_v1", "greatest(l.committed, p.log_start - 1) AS done",
+         "l.committed AS done"},
+        {"refresh_stats_step_v1", "        UNION\n", "        INTERSECT\n"},
         {"refresh_stats_step_v1", "DELETE FROM queen.group_stats o\n        WHERE",
          "DELETE FROM queen.group_stats o\n        WHERE false AND"},
         {"resources_overview_cached_v1", "min(s.waits_oldest) AS oldest",

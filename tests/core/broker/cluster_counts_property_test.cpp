@@ -133,12 +133,11 @@ TEST(ClusterCounts, StoppingTriesOnceAndEnds) {
     test::ManualTicker ticker(clock);
     test::ScriptedSystemStore store; // every call fails
     int stopped = 0;
-    ClusterCounts counts(
-        store, ticker, clock, Uuid{},
-        [] {
-            return std::vector<std::pair<std::string, std::uint64_t>>{{"a", 1}};
-        },
-        {});
+    ClusterCounts counts(store, ticker, clock, Uuid{},
+                         [] {
+                             return std::vector<std::pair<std::string, std::uint64_t>>{{"a", 1}};
+                         },
+                         {});
     counts.start();
     counts.stop([&] { ++stopped; });
     EXPECT_EQ(stopped, 1);

@@ -1,6 +1,5 @@
-#include "broker/statistics.hpp"
-
 #include "broker/cluster_figures.hpp"
+#include "broker/statistics.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"

@@ -1,5 +1,4 @@
 #include "broker/switches.hpp"
-
 #include "core/broker/pop_parts.hpp"
 #include "support/scripted_system_store.hpp"
 
@@ -47,9 +46,9 @@ protected:
     Switches switches_{system_, parking_, ticker_, clock_, {.log = [this](const std::string& line) {
                            lines_.push_back(line);
                        }}};
-    Pop paused_pops_{store_,   sources_, announcer_,
-                     parking_, workers_, ticker_,
-                     clock_,   {.paused = [this] { return switches_.pops_paused(); }}};
+    Pop paused_pops_{
+        store_,   sources_, announcer_, parking_,
+        workers_, ticker_,  clock_,     {.paused = [this] { return switches_.pops_paused(); }}};
     std::vector<std::shared_ptr<PopCall>> calls_;
 };
 
@@ -124,7 +123,9 @@ TEST_F(SwitchesTest, EveryParkedPopHearsThatPopsArePaused) {
 // The look was on its way when pops were paused: it saw nothing, and must not park after all.
 TEST_F(SwitchesTest, APopThatIsAboutToParkHearsItToo) {
     Done<PopResult> answer;
-    store_.on_pop_wildcard = [&](const PopArgs&, Done<PopResult> done) { answer = std::move(done); };
+    store_.on_pop_wildcard = [&](const PopArgs&, Done<PopResult> done) {
+        answer = std::move(done);
+    };
     const auto batch = pop(waiting());
     set(true);
     EXPECT_FALSE(batch->has_value());
@@ -136,7 +137,9 @@ TEST_F(SwitchesTest, APopThatIsAboutToParkHearsItToo) {
 
 TEST_F(SwitchesTest, WhatWasClaimedBeforeIsDelivered) {
     Done<PopResult> answer;
-    store_.on_pop_wildcard = [&](const PopArgs&, Done<PopResult> done) { answer = std::move(done); };
+    store_.on_pop_wildcard = [&](const PopArgs&, Done<PopResult> done) {
+        answer = std::move(done);
+    };
     const auto batch = pop(request());
     set(true);
     PopResult result;
