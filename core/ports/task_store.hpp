@@ -11,7 +11,7 @@
 namespace queen {
 
 /// A turn at a task: nobody else gets one before its lease is over or it is given back.
-struct TaskTurn {
+struct TaskClaim {
     std::int64_t fence = 0;            ///< rises with each turn; what gives this one back
     std::chrono::milliseconds late{0}; ///< since the task was due
 };
@@ -30,7 +30,7 @@ public:
                                Done<void>) = 0;
     /// Takes a turn if the task is switched on, due, and nobody's; else nothing (task_claim_v1).
     virtual void claim_task(Deadline, std::string task, std::string holder,
-                            std::chrono::milliseconds lease, Done<std::optional<TaskTurn>>) = 0;
+                            std::chrono::milliseconds lease, Done<std::optional<TaskClaim>>) = 0;
     /// Gives a turn back: the task is due a period after it was (task_release_v1).
     /// @return false when the turn was somebody else's by then
     virtual void release_task(Deadline, std::string task, std::int64_t fence, Done<bool>) = 0;

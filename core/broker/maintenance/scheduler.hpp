@@ -11,8 +11,8 @@
 // dies costs its lease (twice the period, 60 s to 30 min) and nothing else (MA-2, F-24).
 //
 // Two holders. A run that outlasts its lease may meet another broker's. It is told by
-// TaskTurnRun::over(), 5 s before the lease ends by a clock that started before the claim was sent;
-// a task asks between two statements. There is no second lock behind the lease: each step of a task
+// TaskTurn::over(), 5 s before the lease ends by a clock that started before the claim was sent; a
+// task asks between two statements. There is no second lock behind the lease: each step of a task
 // is one transaction of its own that locks what it changes and looks at it again, so two at once
 // do the same work twice and no harm, while a lock that a session holds outlives a holder that
 // hangs.
@@ -34,16 +34,16 @@ namespace queen::broker {
 /// One turn of a task, from the claim until it is given back. Whoever lets go of the last reference
 /// without finish() has failed.
 /// @thread any
-class TaskTurnRun {
+class TaskTurn {
 public:
-    virtual ~TaskTurnRun() = default;
+    virtual ~TaskTurn() = default;
     /// The task should end now: the broker stops, or the lease is nearly over. Asked between two
     /// statements; what is left is done in the next turn.
     virtual bool over() const noexcept = 0;
     /// Ends the turn; the first call counts.
     virtual void finish(Result<void> outcome) = 0;
 };
-using TaskTurnPtr = std::shared_ptr<TaskTurnRun>;
+using TaskTurnPtr = std::shared_ptr<TaskTurn>;
 
 /// A task. `run` is called on a worker, returns at once, and keeps the turn until it finished.
 struct MaintenanceTask {
@@ -55,7 +55,7 @@ struct MaintenanceTask {
 /// Asynchronous on ticker and store: no thread, and no session held between two statements.
 ///
 /// Invariant: a task runs once at a time on this broker.
-/// Locks: `mutex_` is a leaf; store, ticker, workers and tasks are called with nothing held.
+/// Locks: one mutex, a leaf; store, ticker, workers and tasks are called with nothing held.
 /// @source MA-1, MA-2, MA-3
 class Scheduler {
 public:
@@ -67,10 +67,10 @@ public:
     };
     struct TaskStats {
         std::string name;
-        std::uint64_t runs = 0;     ///< turns that ended well
-        std::uint64_t failures = 0; ///< turns that ended with an error
-        bool held = false;          ///< a turn is ours now
-        std::chrono::milliseconds late{0};       ///< how long the last one was due when it was taken
+        std::uint64_t runs = 0;                ///< turns that ended well
+        std::uint64_t failures = 0;            ///< turns that ended with an error
+        bool held = false;                     ///< a turn is ours now
+        std::chrono::milliseconds late{0};     ///< how long the last one was due when it was taken
         LatencyHistogram::Snapshot duration{}; ///< of turns
     };
 
@@ -98,9 +98,7 @@ public:
     static std::chrono::milliseconds lease_of(std::chrono::milliseconds period);
 
 private:
-    class Task;
-    class Turn;
-    struct Shared;
+    class Shared; ///< outlives the scheduler for what comes late
     std::shared_ptr<Shared> shared_;
 };
 
