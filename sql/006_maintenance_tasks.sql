@@ -34,12 +34,18 @@ LANGUAGE sql AS $$
 $$;
 
 -- @
--- Gives a turn back; false when it is somebody else's by now.
-CREATE OR REPLACE FUNCTION queen.task_release_v1(p_task text, p_fence bigint) RETURNS boolean
+-- Gives a turn back; false when it is somebody else's by now. A task that was cut short is due at
+-- once, here or elsewhere.
+CREATE OR REPLACE FUNCTION queen.task_release_v1(
+    p_task text, p_fence bigint, p_complete boolean DEFAULT true)
+RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE queen.maintenance_leases l SET
-        next_due_at = greatest(l.next_due_at + l.period_ms * interval '1 ms', queen._clock()),
+        next_due_at = CASE WHEN p_complete
+                           THEN greatest(l.next_due_at + l.period_ms * interval '1 ms',
+                                         queen._clock())
+                           ELSE l.next_due_at END,
         lease_until = NULL, holder = NULL, last_end_at = queen._clock(), runs = l.runs + 1,
         last_duration_ms = extract(epoch FROM queen._clock() - l.last_start_at) * 1000
     WHERE l.task = p_task AND l.fence = p_fence AND l.holder IS NOT NULL;
@@ -48,4 +54,4 @@ END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY['task_register_v1(text, bigint)', 'task_claim_v1(text, text, bigint)',
-                              'task_release_v1(text, bigint)']);
+                              'task_release_v1(text, bigint, boolean)']);

@@ -31,9 +31,11 @@ public:
     /// Takes a turn if the task is switched on, due, and nobody's; else nothing (task_claim_v1).
     virtual void claim_task(Deadline, std::string task, std::string holder,
                             std::chrono::milliseconds lease, Done<std::optional<TaskClaim>>) = 0;
-    /// Gives a turn back: the task is due a period after it was (task_release_v1).
+    /// Gives a turn back: the task is due a period after it was, or at once when it was cut short
+    /// (task_release_v1).
     /// @return false when the turn was somebody else's by then
-    virtual void release_task(Deadline, std::string task, std::int64_t fence, Done<bool>) = 0;
+    virtual void release_task(Deadline, std::string task, std::int64_t fence, bool complete,
+                              Done<bool>) = 0;
 };
 
 } // namespace queen

@@ -99,6 +99,38 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
+const Statement kRetentionCleanupStep{
+    "retention_cleanup_step",
+    "select * from queen.log_partition_cleanup_step_v1(queen._clock() - $1 * interval '1 s', $2, "
+    "$3, $4)"};
+
+const Statement kRetentionDue{"retention_due",
+                              "select * from queen.log_due_v1($1, $2, $3, $4, $5)"};
+
+const Statement kRetentionHistoryStep{
+    "retention_history_step",
+    "select * from queen.log_history_purge_step_v1(queen._clock() - $1 * interval '1 s', $2)"};
+
+const Statement kRetentionMaxWaitStep{"retention_max_wait_step",
+                                      "select deleted, messages, bytes, done from "
+                                      "queen.log_evict_max_wait_step_v1($1, $2, $3)"};
+
+const Statement kRetentionPurgeStep{
+    "retention_purge_step", "select deleted, done from queen.log_txns_purge_step_v1($1, $2, $3)"};
+
+const Statement kRetentionStep{
+    "retention_step", "select deleted, messages, bytes, done, consumed_deleted, consumed_messages, "
+                      "consumed_bytes from queen.log_retention_step_v1($1, $2, $3, $4)"};
+
+const Statement kRetentionWalkStep{"retention_walk_step",
+                                   "select * from queen.log_watermark_walk_step_v1($1, $2)"};
+
+const Statement kTaskClaim{"task_claim", "select * from queen.task_claim_v1($1, $2, $3)"};
+
+const Statement kTaskRegister{"task_register", "select queen.task_register_v1($1, $2)"};
+
+const Statement kTaskRelease{"task_release", "select queen.task_release_v1($1, $2, $3)"};
+
 std::span<const Statement* const> all() {
     static const std::array list{
         &kPing,
@@ -126,6 +158,16 @@ std::span<const Statement* const> all() {
         &kOverview,
         &kReseedPage,
         &kReseedWindowPage,
+        &kRetentionCleanupStep,
+        &kRetentionDue,
+        &kRetentionHistoryStep,
+        &kRetentionMaxWaitStep,
+        &kRetentionPurgeStep,
+        &kRetentionStep,
+        &kRetentionWalkStep,
+        &kTaskClaim,
+        &kTaskRegister,
+        &kTaskRelease,
     };
     return list;
 }

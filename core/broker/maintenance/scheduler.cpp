@@ -162,7 +162,7 @@ private:
         auto turn = std::make_shared<Turn>(shared_from_this(), task, claimed.fence, asked);
         workers_.post([&task, turn = std::move(turn)]() mutable {
             if (turn->over()) { // stopped meanwhile
-                turn->finish({});
+                turn->finish(fail(Errc::shutting_down, "the broker stops"));
                 return;
             }
             task.task.run(std::move(turn));
@@ -171,24 +171,28 @@ private:
 
     void ended(Task& task, std::int64_t fence, Nanoseconds took, Result<void> outcome) {
         std::string line;
+        bool cut_short = false;
         {
             const std::lock_guard lock(mutex_);
             task.stats.held = false;
             task.duration.observe(took);
-            ++(outcome ? task.stats.runs : task.stats.failures);
-            if (!outcome && !task.failing) {
+            cut_short = !outcome && outcome.error().code == Errc::shutting_down;
+            ++(outcome || cut_short ? task.stats.runs : task.stats.failures);
+            if (cut_short) {
+                // Neither well nor ill.
+            } else if (!outcome && !task.failing) {
                 line = "maintenance task=" + task.task.name + " fails: " + outcome.error().message;
             } else if (outcome && task.failing) {
                 line = "maintenance task=" + task.task.name + " works again";
             }
-            task.failing = !outcome;
+            task.failing = cut_short ? task.failing : !outcome;
         }
         if (!line.empty() && options_.warn && !stopping_.load()) {
             options_.warn(line);
         }
         // Also what failed is given back: the next try is due a period later, here or elsewhere.
         store_.release_task(
-            deadline(), task.task.name, fence,
+            deadline(), task.task.name, fence, !cut_short,
             [self = shared_from_this(), &task](const Result<bool>&) { self->looked(task); });
     }
 

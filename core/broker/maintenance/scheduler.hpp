@@ -40,7 +40,8 @@ public:
     /// The task should end now: the broker stops, or the lease is nearly over. Asked between two
     /// statements; what is left is done in the next turn.
     virtual bool over() const noexcept = 0;
-    /// Ends the turn; the first call counts.
+    /// Ends the turn; the first call counts. With an error of shutting_down it was cut short, and
+    /// the task is due at once, here or at another broker; other errors are failures.
     virtual void finish(Result<void> outcome) = 0;
 };
 using TaskTurnPtr = std::shared_ptr<TaskTurn>;
