@@ -11,6 +11,8 @@
 #include "broker/announce.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/maintenance/retention.hpp"
+#include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -22,8 +24,10 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_retention_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
+#include "store/pg_task_store.hpp"
 
 #include <Poco/Logger.h>
 
@@ -47,6 +51,9 @@ std::size_t background_reads(std::size_t sessions) {
 
 /// How long a cancelled statement may take to end before its link is given up.
 constexpr std::chrono::seconds kCancelPatience{2};
+
+/// The period of a task that runs once in the life of a database.
+constexpr std::chrono::milliseconds kNeverAgain = std::chrono::days{36'500};
 
 std::size_t session_count(const settings::Settings& settings) {
     if (settings.database.sessions > 0) {
@@ -123,6 +130,7 @@ struct BrokerApp::Parts {
     Result<void> judge_plugins(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
+    Result<void> plan_maintenance(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
 
     const settings::Settings settings;
@@ -132,6 +140,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<store::PgTaskStore> task_store;
+    std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -145,6 +155,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<broker::Retention> retention;
+    std::unique_ptr<broker::Scheduler> scheduler; ///< after whoever has a task in it
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -200,6 +212,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         clock);
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
+    task_store = std::make_unique<store::PgTaskStore>(*asker);
+    retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -240,6 +254,35 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     return {};
 }
 
+/// Tasks are added before the scheduler starts, which is the last thing of a start.
+Result<void> BrokerApp::Parts::plan_maintenance(const std::stop_token&) {
+    using std::chrono::days;
+    const auto& options = settings.maintenance;
+    const auto wait = settings.database.statement_timeout;
+    retention = std::make_unique<broker::Retention>(
+        *retention_store, clock,
+        broker::Retention::Options{.batch = static_cast<std::int32_t>(options.retention_batch),
+                                   .parallel =
+                                       static_cast<std::size_t>(options.retention_parallelism),
+                                   .due_cap = static_cast<std::size_t>(options.retention_due_cap),
+                                   .cleanup = options.partition_cleanup,
+                                   .idle = days(options.partition_cleanup_days),
+                                   .history = days(options.history_days),
+                                   .wait = wait});
+    scheduler = std::make_unique<broker::Scheduler>(
+        *task_store, *ticker, *executor, clock,
+        broker::Scheduler::Options{
+            .holder = settings.server_id, .wait = wait, .warn = [](const std::string& line) {
+                Poco::Logger::get("queend").warning(line);
+            }});
+    scheduler->add({"retention", options.retention_interval,
+                    [this](broker::TaskTurnPtr turn) { retention->run(std::move(turn)); }});
+    scheduler->add({"retention_watermark",
+                    options.safety_walk.count() > 0 ? options.safety_walk : kNeverAgain,
+                    [this](broker::TaskTurnPtr turn) { retention->walk(std::move(turn)); }});
+    return {};
+}
+
 Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     activity = std::make_shared<metrics::Activity>(clock);
@@ -276,6 +319,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
+                             .tasks = [this] { return scheduler->stats(); },
+                             .retention = [this] { return retention->stats(); },
                              .executor = [this] { return executor->statistics(); },
                              .statements = asker->statements(),
                              .front = [this] { return front->statistics(); }},
@@ -301,6 +346,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     front = std::move(*listening);
     metrics->start();
     front->start();
+    scheduler->start();
     return {};
 }
 
@@ -315,7 +361,7 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
     for (const auto step : {&Parts::judge_plugins, &Parts::open_database, &Parts::load_plugins,
-                            &Parts::open_network}) {
+                            &Parts::plan_maintenance, &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");
@@ -341,6 +387,9 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     }
     if (parts.front) {
         parts.front->stop(grace);
+    }
+    if (parts.scheduler) {
+        parts.scheduler->stop(grace); // turns are given back while there are workers
     }
     if (parts.plugin_services) {
         parts.plugin_services->stop(); // walks are told that they end while there are workers

@@ -56,7 +56,8 @@ struct MaintenanceTask {
 /// Asynchronous on ticker and store: no thread, and no session held between two statements.
 ///
 /// Invariant: a task runs once at a time on this broker.
-/// Locks: one mutex, a leaf; store, ticker, workers and tasks are called with nothing held.
+/// Locks: one mutex, under which the ticker's is taken; store, workers and tasks are called with
+/// nothing held.
 /// @source MA-1, MA-2, MA-3
 class Scheduler {
 public:
