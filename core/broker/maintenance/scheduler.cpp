@@ -73,7 +73,8 @@ public:
 
     void add(MaintenanceTask what) {
         QUEEN_ASSERT(what.run && what.period > milliseconds{0}, "a task has a run and a period");
-        tasks_.emplace_back(std::move(what)).stats.name = tasks_.back().task.name;
+        Task& task = tasks_.emplace_back(std::move(what));
+        task.stats.name = task.task.name;
     }
 
     void start() {
