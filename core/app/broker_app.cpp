@@ -13,6 +13,8 @@
 #include "broker/cluster_figures.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/maintenance/retention.hpp"
+#include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -27,9 +29,11 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_retention_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
+#include "store/pg_task_store.hpp"
 
 #include <Poco/Logger.h>
 
@@ -58,6 +62,9 @@ constexpr std::chrono::seconds kCancelPatience{2};
 /// How long a stopping broker waits until its last counts are in the database; what is not told
 /// then is missing from the totals.
 constexpr std::chrono::milliseconds kLastFlush{2'000};
+
+/// The period of a task that runs once in the life of a database.
+constexpr std::chrono::milliseconds kNeverAgain = std::chrono::days{36'500};
 
 std::size_t session_count(const settings::Settings& settings) {
     if (settings.database.sessions > 0) {
@@ -134,6 +141,7 @@ struct BrokerApp::Parts {
     Result<void> judge_plugins(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
+    Result<void> plan_maintenance(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
     void open_system();
     void read_switches();
@@ -146,6 +154,8 @@ struct BrokerApp::Parts {
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
     std::unique_ptr<store::PgSystemStore> system_store;
+    std::unique_ptr<store::PgTaskStore> task_store;
+    std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -163,6 +173,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Statistics> statistics;
     std::unique_ptr<broker::ClusterCounts> cluster_counts;
     std::unique_ptr<broker::ClusterFigureReads> cluster_figures;
+    std::unique_ptr<broker::Retention> retention;
+    std::unique_ptr<broker::Scheduler> scheduler; ///< after whoever has a task in it
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -219,6 +231,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
     system_store = std::make_unique<store::PgSystemStore>(*asker);
+    task_store = std::make_unique<store::PgTaskStore>(*asker);
+    retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -281,6 +295,43 @@ void BrokerApp::Parts::read_switches() {
     read.get_future().wait();
 }
 
+/// Tasks are added before the scheduler starts, which is the last thing of a start.
+Result<void> BrokerApp::Parts::plan_maintenance(const std::stop_token&) {
+    using std::chrono::days;
+    const auto& options = settings.maintenance;
+    const auto wait = settings.database.statement_timeout;
+    retention = std::make_unique<broker::Retention>(
+        *retention_store, clock,
+        broker::Retention::Options{.batch = static_cast<std::int32_t>(options.retention_batch),
+                                   .parallel =
+                                       static_cast<std::size_t>(options.retention_parallelism),
+                                   .due_cap = static_cast<std::size_t>(options.retention_due_cap),
+                                   .cleanup = options.partition_cleanup,
+                                   .idle = days(options.partition_cleanup_days),
+                                   .history = days(options.history_days),
+                                   .wait = wait});
+    scheduler = std::make_unique<broker::Scheduler>(
+        *task_store, *ticker, *executor, clock,
+        broker::Scheduler::Options{
+            .holder = settings.server_id, .wait = wait, .warn = [](const std::string& line) {
+                Poco::Logger::get("queend").warning(line);
+            }});
+    scheduler->add({"retention", options.retention_interval,
+                    [this](broker::TaskTurnPtr turn) { retention->run(std::move(turn)); }});
+    scheduler->add({"stats_refresh", settings.system.statistics_interval,
+                    [this](const broker::TaskTurnPtr& turn) {
+                        statistics->refresh_when_due(
+                            [turn] { return turn->over(); },
+                            [turn](const Result<broker::Refreshed>& refreshed) {
+                                turn->finish(refreshed ? Result<void>{} : fail(refreshed.error()));
+                            });
+                    }});
+    scheduler->add({"retention_watermark",
+                    options.safety_walk.count() > 0 ? options.safety_walk : kNeverAgain,
+                    [this](broker::TaskTurnPtr turn) { retention->walk(std::move(turn)); }});
+    return {};
+}
+
 Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     activity = std::make_shared<metrics::Activity>(clock);
@@ -326,6 +377,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
+                             .tasks = [this] { return scheduler->stats(); },
+                             .retention = [this] { return retention->stats(); },
                              .executor = [this] { return executor->statistics(); },
                              .statements = asker->statements(),
                              .front = [this] { return front->statistics(); }},
@@ -356,6 +409,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     metrics->start();
     cluster_counts->start();
     front->start();
+    scheduler->start();
     return {};
 }
 
@@ -370,7 +424,7 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
     for (const auto step : {&Parts::judge_plugins, &Parts::open_database, &Parts::load_plugins,
-                            &Parts::open_network}) {
+                            &Parts::plan_maintenance, &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");
@@ -396,6 +450,9 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     }
     if (parts.front) {
         parts.front->stop(grace);
+    }
+    if (parts.scheduler) {
+        parts.scheduler->stop(grace); // turns are given back while there are workers
     }
     if (parts.plugin_services) {
         parts.plugin_services->stop(); // walks are told that they end while there are workers

@@ -36,6 +36,8 @@ std::string BrokerMetrics::prometheus(const ClusterFigures* cluster) const {
     }
     collect_reseeds(page, parts_.reseeds());
     collect_plugins(page, parts_.plugins());
+    collect_tasks(page, parts_.tasks());
+    collect_retention(page, parts_.retention());
     collect_executor(page, parts_.executor());
     collect_statements(page, parts_.statements);
     collect_front(page, parts_.front());

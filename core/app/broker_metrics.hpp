@@ -30,6 +30,8 @@ public:
         std::vector<NamedSource> sources;
         std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;
+        std::function<std::vector<broker::Scheduler::TaskStats>()> tasks;
+        std::function<broker::Retention::Stats()> retention;
         std::function<store::Executor::Statistics()> executor;
         const store::StatementCounters& statements;
         std::function<http::FrontStatistics()> front;

@@ -239,6 +239,39 @@ void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& pl
     }
 }
 
+void collect_tasks(Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks) {
+    for (const auto& task : tasks) {
+        page.add(m::kTurns, {task.name, "done"}, number(task.runs));
+        page.add(m::kTurns, {task.name, "failed"}, number(task.failures));
+        page.add(m::kTurnDuration, {task.name}, task.duration);
+        page.add(m::kTurnLate, {task.name}, seconds(task.late));
+        page.add(m::kTurnHeld, {task.name}, task.held ? 1 : 0);
+    }
+}
+
+void collect_retention(Page& page, const broker::Retention::Stats& retention) {
+    constexpr std::array<std::string_view, broker::Retention::kTypes> kTypes{
+        "retention", "completed_retention", "max_wait_time_eviction"};
+    for (std::size_t i = 0; i < kTypes.size(); ++i) {
+        const auto& removed = retention.removed[i];
+        page.add(m::kRemovedSegments, {kTypes[i]}, static_cast<double>(removed.segments));
+        page.add(m::kRemovedMessages, {kTypes[i]}, static_cast<double>(removed.messages));
+        page.add(m::kRemovedBytes, {kTypes[i]}, static_cast<double>(removed.bytes));
+    }
+    page.add(m::kRemovedHashRows, static_cast<double>(retention.hash_rows));
+    page.add(m::kRemovedPartitions, static_cast<double>(retention.partitions));
+    page.add(m::kRemovedRecords, static_cast<double>(retention.records));
+    page.add(m::kRetentionSteps, {"done"}, number(retention.steps));
+    page.add(m::kRetentionSteps, {"failed"}, number(retention.failed_steps));
+    page.add(m::kRetentionStepDuration, {}, retention.step_duration);
+    constexpr std::array<std::string_view, 3> kWork{"retention", "max_wait", "hashes"};
+    for (std::size_t i = 0; i < kWork.size(); ++i) {
+        page.add(m::kRetentionDue, {kWork[i]}, number(retention.due[i]));
+    }
+    page.add(m::kRetentionBackedOff, number(retention.backed_off));
+    page.add(m::kRetentionRepaired, number(retention.repaired));
+}
+
 void collect_executor(Page& page, const store::Executor::Statistics& executor) {
     page.add(m::kPoolSize, number(executor.sessions));
     page.add(m::kPoolIdle, number(executor.sessions - executor.in_use));

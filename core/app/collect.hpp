@@ -4,6 +4,8 @@
 #pragma once
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/maintenance/retention.hpp"
+#include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/reseed.hpp"
 #include "broker/switches.hpp"
@@ -41,6 +43,8 @@ void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
 void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds);
 void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
+void collect_tasks(metrics::Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks);
+void collect_retention(metrics::Page& page, const broker::Retention::Stats& retention);
 void collect_executor(metrics::Page& page, const store::Executor::Statistics& executor);
 void collect_statements(metrics::Page& page, const store::StatementCounters& statements);
 void collect_front(metrics::Page& page, const http::FrontStatistics& front);

@@ -173,6 +173,38 @@ inline constexpr Family kFaults{"queen_plugin_faults_total", Kind::counter, "plu
 inline constexpr Family kPaused{"queen_plugin_paused", Kind::gauge, "plugin",
     "1 while a plugin is left alone because it was slow."};
 
+// Maintenance.
+inline constexpr Family kTurns{"queen_maintenance_turns_total", Kind::counter, "task result",
+    "Turns that this broker took at a task of all brokers, by how they ended."};
+inline constexpr Family kTurnDuration{"queen_maintenance_turn_duration_seconds", Kind::histogram, "task",
+    "How long turns took."};
+inline constexpr Family kTurnLate{"queen_maintenance_late_seconds", Kind::gauge, "task",
+    "How long a task had been due when this broker took its last turn."};
+inline constexpr Family kTurnHeld{"queen_maintenance_held", Kind::gauge, "task",
+    "1 while this broker has a turn at the task."};
+inline constexpr Family kRemovedSegments{"queen_retention_segments_total", Kind::counter, "type",
+    "Stored segments that retention removed."};
+inline constexpr Family kRemovedMessages{"queen_retention_messages_total", Kind::counter, "type",
+    "Messages that retention removed."};
+inline constexpr Family kRemovedBytes{"queen_retention_bytes_total", Kind::counter, "type",
+    "Bytes of messages that retention removed, as they were stored."};
+inline constexpr Family kRemovedHashRows{"queen_retention_hash_rows_total", Kind::counter, "",
+    "Rows of message hashes that retention removed."};
+inline constexpr Family kRemovedPartitions{"queen_retention_partitions_total", Kind::counter, "",
+    "Unused partitions that were removed."};
+inline constexpr Family kRemovedRecords{"queen_retention_records_total", Kind::counter, "",
+    "Records of retention that were removed for their age."};
+inline constexpr Family kRetentionSteps{"queen_retention_steps_total", Kind::counter, "result",
+    "Steps of retention, a transaction each."};
+inline constexpr Family kRetentionStepDuration{"queen_retention_step_duration_seconds", Kind::histogram, "",
+    "How long steps over a partition took, the wait for a session included."};
+inline constexpr Family kRetentionDue{"queen_retention_due", Kind::gauge, "work",
+    "Partitions that the last turn found due, at most as many as it looks at."};
+inline constexpr Family kRetentionBackedOff{"queen_retention_backed_off_total", Kind::counter, "",
+    "Partitions that were due and left alone, since lately they lost nothing."};
+inline constexpr Family kRetentionRepaired{"queen_retention_repaired_total", Kind::counter, "",
+    "Partitions whose times of oldest rows were set right."};
+
 // Database.
 inline constexpr Family kPoolSize{"queen_db_pool_size", Kind::gauge, "",
     "Database sessions."};

@@ -56,6 +56,18 @@ struct PopSettings {
     bool pending_gate = true;
 };
 
+/// What one broker at a time does for all of them.
+struct MaintenanceSettings {
+    std::chrono::milliseconds retention_interval{5'000};
+    std::int64_t retention_batch = 1000;
+    std::int64_t retention_parallelism = 1;
+    std::int64_t retention_due_cap = 0;                ///< 0: derived
+    std::chrono::milliseconds safety_walk{86'400'000}; ///< 0: only the first one
+    bool partition_cleanup = true;
+    std::int64_t partition_cleanup_days = 30;
+    std::int64_t history_days = 90;
+};
+
 /// A plugin named in YAML. Values are kept as text with their places until the plugin's own option
 /// table is known.
 struct PluginSettings {
@@ -82,6 +94,7 @@ struct Settings {
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
     SystemSettings system;
+    MaintenanceSettings maintenance;
     bool configure_merges = false; ///< compat.configure_default: merge
     std::string log_level = "information";
     bool log_json = false;

@@ -111,13 +111,45 @@ const Statement kStatsOverview{"stats_overview", "select queen.resources_overvie
 
 const Statement kStatsQueues{"stats_queues", "select queen.list_queues_cached_v1($1)"};
 
-// A step over one queue of a million partitions takes some 20 s on the machine of bench/results.
+// A step has several queues, and each may have a million partitions.
 const Statement kStatsRefresh{"stats_refresh", "select * from queen.refresh_stats_step_v1($1, $2)",
                               StatementClass::maintenance};
 
 const Statement kStatsRefreshed{"stats_refreshed", "select queen.stats_refreshed_v1($1)"};
 
 const Statement kStatsState{"stats_state", "select * from queen.stats_state_v1()"};
+
+const Statement kRetentionCleanupStep{
+    "retention_cleanup_step",
+    "select * from queen.log_partition_cleanup_step_v1(queen._clock() - $1 * interval '1 s', $2, "
+    "$3, $4)"};
+
+const Statement kRetentionDue{"retention_due",
+                              "select * from queen.log_due_v1($1, $2, $3, $4, $5)"};
+
+const Statement kRetentionHistoryStep{
+    "retention_history_step",
+    "select * from queen.log_history_purge_step_v1(queen._clock() - $1 * interval '1 s', $2)"};
+
+const Statement kRetentionMaxWaitStep{"retention_max_wait_step",
+                                      "select deleted, messages, bytes, done from "
+                                      "queen.log_evict_max_wait_step_v1($1, $2, $3)"};
+
+const Statement kRetentionPurgeStep{
+    "retention_purge_step", "select deleted, done from queen.log_txns_purge_step_v1($1, $2, $3)"};
+
+const Statement kRetentionStep{
+    "retention_step", "select deleted, messages, bytes, done, consumed_deleted, consumed_messages, "
+                      "consumed_bytes from queen.log_retention_step_v1($1, $2, $3, $4)"};
+
+const Statement kRetentionWalkStep{"retention_walk_step",
+                                   "select * from queen.log_watermark_walk_step_v1($1, $2)"};
+
+const Statement kTaskClaim{"task_claim", "select * from queen.task_claim_v1($1, $2, $3)"};
+
+const Statement kTaskRegister{"task_register", "select queen.task_register_v1($1, $2)"};
+
+const Statement kTaskRelease{"task_release", "select queen.task_release_v1($1, $2, $3)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{
@@ -155,6 +187,16 @@ std::span<const Statement* const> all() {
         &kStatsRefresh,
         &kStatsRefreshed,
         &kStatsState,
+        &kRetentionCleanupStep,
+        &kRetentionDue,
+        &kRetentionHistoryStep,
+        &kRetentionMaxWaitStep,
+        &kRetentionPurgeStep,
+        &kRetentionStep,
+        &kRetentionWalkStep,
+        &kTaskClaim,
+        &kTaskRegister,
+        &kTaskRelease,
     };
     return list;
 }
