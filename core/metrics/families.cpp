@@ -60,6 +60,7 @@ constexpr std::array kAll{
     &kWalksNow,
     &kWalkPages,
     &kWalkPartitions,
+    &kForgotten,
     &kFaults,
     &kPaused,
     &kTurns,
