@@ -223,6 +223,7 @@ void collect_reseeds(Page& page, const broker::Reseeder::Stats& reseeds) {
     page.add(m::kWalksNow, {"waiting"}, number(reseeds.waiting));
     page.add(m::kWalkPages, number(reseeds.pages));
     page.add(m::kWalkPartitions, number(reseeds.rows));
+    page.add(m::kForgotten, number(reseeds.forgotten));
 }
 
 void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& plugins) {

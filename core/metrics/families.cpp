@@ -74,6 +74,7 @@ constexpr std::array kAll{
     &kWalksNow,
     &kWalkPages,
     &kWalkPartitions,
+    &kForgotten,
     &kFaults,
     &kPaused,
     &kTurns,

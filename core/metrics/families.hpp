@@ -168,6 +168,8 @@ inline constexpr Family kWalkPages{"queen_reseed_pages_total", Kind::counter, ""
     "Pages that the database answered for walks."};
 inline constexpr Family kWalkPartitions{"queen_reseed_partitions_total", Kind::counter, "",
     "Partitions that walks named to candidate sources."};
+inline constexpr Family kForgotten{"queen_reseed_forgotten_total", Kind::counter, "",
+    "Queues that a candidate source was told to forget, since many of their partitions are gone."};
 inline constexpr Family kFaults{"queen_plugin_faults_total", Kind::counter, "plugin kind",
     "What a plugin did wrong."};
 inline constexpr Family kPaused{"queen_plugin_paused", Kind::gauge, "plugin",

@@ -78,7 +78,8 @@ const Statement kOverview{"overview", "select queen.resources_overview_v1($1)"};
 // A page as arrays, beside the settings of the queue, so that a page costs one round trip and each
 // partition its name and id. The row without a name is where the next page goes on.
 const Statement kReseedPage{"reseed_page", R"sql(
-select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), q.id,
+       coalesce(q.partitions_deleted, 0), w.*
 from (select) one
 left join queen.queues q on q.tenant_id = $5 and q.name = $1
 cross join lateral (
@@ -88,7 +89,8 @@ cross join lateral (
     from queen.log_hotlist_reseed_v1($1, $2, $3, $4, $5) r) w)sql"};
 
 const Statement kReseedWindowPage{"reseed_window_page", R"sql(
-select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), q.id,
+       coalesce(q.partitions_deleted, 0), w.*
 from (select) one
 left join queen.queues q on q.tenant_id = $7 and q.name = $1
 cross join lateral (
