@@ -87,13 +87,13 @@ $$;
 CREATE OR REPLACE FUNCTION queen.get_consumer_groups_v4(
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
 RETURNS jsonb
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_now  timestamptz := queen._clock();
     v_qids uuid[] := ARRAY(SELECT q.id FROM queen.queues q WHERE q.tenant_id = p_tenant);
     v_rows jsonb;
 BEGIN
-    WITH figures AS (
+    WITH figures AS MATERIALIZED (
         SELECT f.queue_id, f.consumer_group, count(*) FILTER (WHERE f.is_row) AS cursors,
                count(*) FILTER (WHERE f.lag > 0) AS lagging, sum(f.lag) AS lag,
                sum(f.consumed) AS consumed, min(f.oldest_at) AS oldest_at
@@ -150,7 +150,7 @@ END $$;
 CREATE OR REPLACE FUNCTION queen.get_lagging_partitions_v1(
     p_tenant uuid, p_seconds integer, p_limit integer DEFAULT 10000)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_now  timestamptz := queen._clock();
     v_qids uuid[] := ARRAY(SELECT q.id FROM queen.queues q WHERE q.tenant_id = p_tenant);
@@ -180,7 +180,7 @@ END $$;
 CREATE OR REPLACE FUNCTION queen.get_consumer_group_detail_v1(
     p_tenant uuid, p_group text, p_queue text DEFAULT NULL)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql STABLE SET enable_seqscan = off SET jit = off AS $$
 DECLARE
     v_now  timestamptz := queen._clock();
     v_qids uuid[] := ARRAY(SELECT q.id FROM queen.queues q
@@ -222,8 +222,7 @@ END $$;
 -- @
 -- Tells every broker that cursors of a group were moved by hand (F-43). One row for a queue and
 -- group; repairs of different partitions become one of the whole queue, since a reader may have
--- seen neither. Its time moves on whatever the clock does, for that is what readers compare. Rows
--- older than an hour go; one that somebody else is writing is left to the next.
+-- seen neither. Its time moves on whatever the clock does, for that is what readers compare.
 CREATE OR REPLACE FUNCTION queen._note_repair(
     p_tenant uuid, p_queue text, p_group text, p_partition text, p_reason text)
 RETURNS void
@@ -240,13 +239,21 @@ BEGIN
                               THEN excluded.partition_name END,
         repair_at = greatest(excluded.repair_at, r.repair_at + interval '1 microsecond'),
         reason = excluded.reason;
+END $$;
+
+-- @
+-- Removes repairs older than an hour: the last thing a transaction does. Whoever writes one that
+-- goes here waits for that transaction, which then waits for nobody; one that is being written is
+-- left to the next.
+CREATE OR REPLACE FUNCTION queen._prune_repairs(p_now timestamptz) RETURNS void
+LANGUAGE sql AS $$
     DELETE FROM queen.hotlist_repairs r
     WHERE (r.tenant_id, r.queue_name, r.consumer_group) IN (
         SELECT o.tenant_id, o.queue_name, o.consumer_group
         FROM queen.hotlist_repairs o
-        WHERE o.repair_at < v_now - interval '1 hour'
-        FOR UPDATE SKIP LOCKED);
-END $$;
+        WHERE o.repair_at < p_now - interval '1 hour'
+        FOR UPDATE SKIP LOCKED)
+$$;
 
 -- @
 -- Every repair there is. partition_id: of the partition it names, null when there is none of that
@@ -294,6 +301,7 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_memoize = off
+SET jit = off
 AS $$
 DECLARE
     v_queue record;
@@ -369,6 +377,7 @@ BEGIN
     DELETE FROM queen.consumer_watermarks w
     WHERE w.queue_id = v_queue.id AND w.consumer_group = p_group;
     PERFORM queen._note_repair(p_tenant, p_queue, p_group, p_partition, 'seek');
+    PERFORM queen._prune_repairs(queen._clock());
     RETURN jsonb_build_object('partitionsUpdated', v_moved, 'partitionId', v_pid,
                               'waits', v_queue.waits);
 END $$;
@@ -426,6 +435,7 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_memoize = off
+SET jit = off
 AS $$
 DECLARE
     v_qids    uuid[];
@@ -483,6 +493,7 @@ BEGIN
     FOREACH v_name IN ARRAY v_names LOOP
         PERFORM queen._note_repair(p_tenant, v_name, p_group, NULL, 'group deleted');
     END LOOP;
+    PERFORM queen._prune_repairs(queen._clock());
     RETURN jsonb_build_object('deletedPartitions', cardinality(v_pids),
                               'metadataDeleted', v_records > 0, 'queues', to_jsonb(v_names));
 END $$;
@@ -524,7 +535,7 @@ SELECT queen._keep_only(ARRAY[
     '_cursor_figures(uuid[], text, timestamptz)', '_seconds_since(timestamptz, timestamptz)',
     'get_consumer_groups_v4(uuid)', 'get_lagging_partitions_v1(uuid, integer, integer)',
     'get_consumer_group_detail_v1(uuid, text, text)',
-    '_note_repair(uuid, text, text, text, text)', 'log_hotlist_repairs_v1()',
+    '_note_repair(uuid, text, text, text, text)', '_prune_repairs(timestamptz)', 'log_hotlist_repairs_v1()',
     '_group_lock(uuid, text)', '_seek(uuid, text, text, text, boolean, timestamptz)',
     '_seek_answer(jsonb, text, text, text, boolean, timestamptz)',
     'log_seek_consumer_group_v1(text, text, boolean, timestamptz, uuid)',
