@@ -142,8 +142,8 @@ TEST_F(GroupsRace, AQueueDeleteAndASeekTakeTurns) {
         SqlSession first = connect();
         first.script("begin");
         SqlSession second = connect();
-        const std::string remove = std::string("select queen.delete_queue_v1('") +
-                                   std::string(kTenant) + "', 'q')";
+        const std::string remove =
+            std::string("select queen.delete_queue_v1('") + std::string(kTenant) + "', 'q')";
         first.query(seek_first ? kSeekEnd : remove);
         second.send(seek_first ? remove : kSeekEnd);
         until_waiting(second);
