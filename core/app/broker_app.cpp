@@ -11,9 +11,11 @@
 #include "broker/announce.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/groups.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/repairs.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
 #include "pluginhost/plugin_check.hpp"
@@ -22,6 +24,7 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_group_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 
@@ -29,6 +32,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <thread>
 
 namespace queen::app {
@@ -132,6 +136,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<store::PgGroupStore> group_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -145,6 +150,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<broker::MovedCursors> moved_cursors;
+    std::unique_ptr<broker::Groups> groups;
+    std::shared_ptr<broker::RepairReader> repairs;
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -200,6 +208,7 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         clock);
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
+    group_store = std::make_unique<store::PgGroupStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -269,6 +278,16 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .activity = activity});
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
+    moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
+    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, clock, wait);
+    repairs = broker::RepairReader::make(
+        *group_store, *ticker, *executor, clock,
+        [this](const Repair& repair) { moved_cursors->tell(repair); },
+        {.interval = settings.groups.repair_interval,
+         .wait = wait,
+         .jitter = [random = std::minstd_rand(std::random_device{}())]() mutable {
+             return std::uniform_real_distribution<double>()(random);
+         }});
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
@@ -282,7 +301,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
     routes = std::make_unique<http::Routes>(http::Services{
-        *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+        *push, *pop, *acks, *admin, *groups, *executor, settings, QUEEN_VERSION,
         [this](json::Writer& writer) { write_status(writer, plugins->status()); },
         [this](json::Writer& writer) {
             write_candidates(writer, settings.default_source, *plugins);
@@ -300,6 +319,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     }
     front = std::move(*listening);
     metrics->start();
+    repairs->start();
     front->start();
     return {};
 }
@@ -338,6 +358,9 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     auto& parts = *parts_;
     if (parts.pop) {
         parts.pop->close(); // parked pops look once more; their answers are among those in flight
+    }
+    if (parts.repairs) {
+        parts.repairs->stop();
     }
     if (parts.front) {
         parts.front->stop(grace);

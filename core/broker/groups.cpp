@@ -47,8 +47,7 @@ void Groups::list(const std::string& tenant, Done<std::optional<std::string>> do
 void Groups::lagging(const std::string& tenant, std::chrono::seconds more_than, std::int32_t limit,
                      Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("lagging",
-                 {tenant, std::to_string(more_than.count()), std::to_string(limit)}),
+        question("lagging", {tenant, std::to_string(more_than.count()), std::to_string(limit)}),
         [this, tenant, more_than, limit](SteadyTime deadline,
                                          Done<std::optional<std::string>> got) {
             store_.lagging(deadline, tenant, more_than, limit, always(std::move(got)));
@@ -87,20 +86,20 @@ void Groups::seek(Seek seek, Done<SeekOutcome> done) {
 
 void Groups::remove(std::string tenant, std::string group, std::optional<std::string> queue,
                     bool subscriptions, Done<RemovedGroup> done) {
-    store_.remove_group(clock_.now() + wait_, tenant, group, std::move(queue), subscriptions,
-                        [this, tenant, group,
-                         done = std::move(done)](Result<RemovedGroup> removed) {
-                            if (removed) {
-                                for (const auto& name : removed->queues) {
-                                    moved_.tell({.tenant = tenant,
-                                                 .queue = name,
-                                                 .group = group,
-                                                 .partition = {},
-                                                 .partition_id = {}});
-                                }
-                            }
-                            done(std::move(removed));
-                        });
+    store_.remove_group(
+        clock_.now() + wait_, tenant, group, std::move(queue), subscriptions,
+        [this, tenant, group, done = std::move(done)](Result<RemovedGroup> removed) {
+            if (removed) {
+                for (const auto& name : removed->queues) {
+                    moved_.tell({.tenant = tenant,
+                                 .queue = name,
+                                 .group = group,
+                                 .partition = {},
+                                 .partition_id = {}});
+                }
+            }
+            done(std::move(removed));
+        });
 }
 
 void Groups::subscribe(std::string tenant, std::string group, WallTime from,

@@ -7,8 +7,8 @@ namespace queen::broker {
 std::shared_ptr<RepairReader> RepairReader::make(GroupStore& store, Ticker& ticker,
                                                  Workers& workers, const Clock& clock, Tell tell,
                                                  Options options) {
-    return std::shared_ptr<RepairReader>(new RepairReader(store, ticker, workers, clock,
-                                                          std::move(tell), std::move(options)));
+    return std::shared_ptr<RepairReader>(
+        new RepairReader(store, ticker, workers, clock, std::move(tell), std::move(options)));
 }
 
 void RepairReader::start() {

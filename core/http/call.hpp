@@ -3,6 +3,7 @@
 #include "base/workers.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
+#include "broker/groups.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "http/message.hpp"
@@ -26,6 +27,7 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Admin& admin;
+    broker::Groups& groups;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;

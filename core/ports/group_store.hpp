@@ -20,7 +20,7 @@ struct SeekOutcome {
 
 struct RemovedGroup {
     std::int64_t cursors = 0;
-    bool subscription = false; ///< one was there and is gone
+    bool subscription = false;       ///< one was there and is gone
     std::vector<std::string> queues; ///< where there was a cursor or a subscription
 };
 

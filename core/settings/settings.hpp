@@ -38,6 +38,10 @@ struct DedupSettings {
     std::int64_t cache_bytes = 0;
 };
 
+struct GroupSettings {
+    std::chrono::milliseconds repair_interval{5'000};
+};
+
 struct PopSettings {
     std::chrono::milliseconds default_timeout{30'000};
     std::chrono::milliseconds backoff_initial{100};
@@ -72,6 +76,7 @@ struct Settings {
     DatabaseSettings database;
     LimitSettings limits;
     PopSettings pop;
+    GroupSettings groups;
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
     bool configure_merges = false; ///< compat.configure_default: merge

@@ -125,8 +125,8 @@ select r ->> 'error', (r ->> 'partitionsUpdated')::int8, (r ->> 'partitionId')::
        (r ->> 'waits')::boolean
 from queen.log_seek_partition_v1($1, $2, $3, $4, $5, $6) r)sql"};
 
-const Statement kSubscribeGroup{
-    "subscribe_group", "select queen.update_consumer_group_subscription_v1($1, $2, $3)"};
+const Statement kSubscribeGroup{"subscribe_group",
+                                "select queen.update_consumer_group_subscription_v1($1, $2, $3)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{

@@ -50,7 +50,9 @@ struct Api::Broker {
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
+          moved(pop, announcer),
+          groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          routes({push, pop, acks, admin, groups, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
                   [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
                   [](json::Writer& writer) {
@@ -69,6 +71,8 @@ struct Api::Broker {
     broker::Pop pop;
     broker::Acks acks;
     broker::Admin admin;
+    broker::MovedCursors moved;
+    broker::Groups groups;
     http::Routes routes;
 };
 

@@ -2,6 +2,7 @@
 #include "base/json.hpp"
 #include "broker/announce.hpp"
 #include "http/router.hpp"
+#include "http/routes/fake_group_store.hpp"
 #include "http/routes/fake_store.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
@@ -55,6 +56,7 @@ public:
     ManualTicker ticker{clock};
     ManualWorkers workers;
     FakeStore store{workers};
+    FakeGroupStore group_store{workers};
 
 private:
     struct Broker;
