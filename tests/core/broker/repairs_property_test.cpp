@@ -119,9 +119,10 @@ public:
         }
     }
     void pass(std::uint8_t pick) { now_ += pick % 3; }
-    /// Rows go once every broker has long read them.
+    /// An hour passes, in which every broker reads and every transaction ends.
     void prune() {
-        if (owed_.empty() && !reading_) {
+        if (owed_.empty() && open_.empty() && !reading_) {
+            now_ += 3'601;
             table_.clear();
         }
     }
