@@ -262,7 +262,8 @@ $$;
 CREATE OR REPLACE FUNCTION queen.log_hotlist_repairs_v1()
 RETURNS TABLE (tenant_id uuid, queue_name text, consumer_group text, partition_name text,
                repair_at timestamptz, partition_id uuid, waits boolean)
-LANGUAGE sql STABLE ROWS 10 AS $$
+LANGUAGE sql STABLE ROWS 10
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
     SELECT r.tenant_id, r.queue_name, r.consumer_group, r.partition_name, r.repair_at, p.id,
            coalesce(q.delayed_processing > 0 OR q.window_buffer > 0, false)
     FROM queen.hotlist_repairs r
