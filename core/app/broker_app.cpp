@@ -13,11 +13,13 @@
 #include "broker/cluster_figures.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/groups.hpp"
 #include "broker/maintenance/retention.hpp"
 #include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/repairs.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
 #include "http/front.hpp"
@@ -29,6 +31,7 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_group_store.hpp"
 #include "store/pg_retention_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
@@ -40,6 +43,7 @@
 #include <algorithm>
 #include <future>
 #include <optional>
+#include <random>
 #include <thread>
 
 namespace queen::app {
@@ -156,6 +160,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::PgSystemStore> system_store;
     std::unique_ptr<store::PgTaskStore> task_store;
     std::unique_ptr<store::PgRetentionStore> retention_store;
+    std::unique_ptr<store::PgGroupStore> group_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -175,6 +180,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::ClusterFigureReads> cluster_figures;
     std::unique_ptr<broker::Retention> retention;
     std::unique_ptr<broker::Scheduler> scheduler; ///< after whoever has a task in it
+    std::unique_ptr<broker::MovedCursors> moved_cursors;
+    std::unique_ptr<broker::Groups> groups;
+    std::shared_ptr<broker::RepairReader> repairs;
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -233,6 +241,7 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     system_store = std::make_unique<store::PgSystemStore>(*asker);
     task_store = std::make_unique<store::PgTaskStore>(*asker);
     retention_store = std::make_unique<store::PgRetentionStore>(*asker);
+    group_store = std::make_unique<store::PgGroupStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -369,6 +378,16 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
+    moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
+    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, clock, wait);
+    repairs = broker::RepairReader::make(
+        *group_store, *ticker, *executor, clock,
+        [this](const Repair& repair) { moved_cursors->tell(repair); },
+        {.interval = settings.groups.repair_interval,
+         .wait = wait,
+         .jitter = [random = std::minstd_rand(std::random_device{}())]() mutable {
+             return std::uniform_real_distribution<double>()(random);
+         }});
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
@@ -385,20 +404,31 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
     routes = std::make_unique<http::Routes>(http::Services{
-        *push, *pop, *acks, *admin, *statistics, *switches, *executor, settings, QUEEN_VERSION,
-        [this](json::Writer& writer) { write_status(writer, plugins->status()); },
-        [this](json::Writer& writer) {
-            write_candidates(writer, settings.default_source, *plugins);
-        },
-        [this](json::Writer& writer) { metrics->write_json(writer); },
-        [this](std::function<void(http::Reply)> reply) {
-            cluster_figures->ask([this, reply = std::move(reply)](
-                                     const broker::ClusterFigureReads::Figures& figures) {
-                reply({.body = metrics->prometheus(figures.get()),
-                       .content_type = std::string(metrics::Page::kContentType),
-                       .headers = {}});
-            });
-        }});
+        .push = *push,
+        .pop = *pop,
+        .acks = *acks,
+        .admin = *admin,
+        .statistics = *statistics,
+        .switches = *switches,
+        .groups = *groups,
+        .workers = *executor,
+        .settings = settings,
+        .version = QUEEN_VERSION,
+        .plugins = [this](json::Writer& writer) { write_status(writer, plugins->status()); },
+        .candidates =
+            [this](json::Writer& writer) {
+                write_candidates(writer, settings.default_source, *plugins);
+            },
+        .metrics = [this](json::Writer& writer) { metrics->write_json(writer); },
+        .prometheus =
+            [this](std::function<void(http::Reply)> reply) {
+                cluster_figures->ask([this, reply = std::move(reply)](
+                                         const broker::ClusterFigureReads::Figures& figures) {
+                    reply({.body = metrics->prometheus(figures.get()),
+                           .content_type = std::string(metrics::Page::kContentType),
+                           .headers = {}});
+                });
+            }});
     read_switches();
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
@@ -408,6 +438,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     front = std::move(*listening);
     metrics->start();
     cluster_counts->start();
+    repairs->start();
     front->start();
     scheduler->start();
     return {};
@@ -447,6 +478,9 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     auto& parts = *parts_;
     if (parts.pop) {
         parts.pop->close(); // parked pops look once more; their answers are among those in flight
+    }
+    if (parts.repairs) {
+        parts.repairs->stop();
     }
     if (parts.front) {
         parts.front->stop(grace);

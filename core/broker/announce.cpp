@@ -53,6 +53,21 @@ void Announcer::forget(std::string_view tenant, std::string_view queue, std::str
     }
     const auto key = queue_key(tenant, queue);
     parking_.wake(key, group, {}, 1, Parking::Urgency::at_once);
+    parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
+}
+
+void Announcer::moved(std::string_view tenant, std::string_view queue, std::string_view group,
+                      std::string_view partition, const Uuid& partition_id) {
+    const auto key = queue_key(tenant, queue);
+    const plugin::Queue named{key, tenant, queue};
+    const plugin::Mark mark{partition, partition_id, 1};
+    for (const auto& entry : sources_.all()) {
+        entry.source->mark(named, group, plugin::Origin::transaction, {&mark, 1});
+        // Whoever waits for the end of the lease that was there would wait in vain.
+        entry.source->released(named, group, partition_id, false);
+    }
+    parking_.wake(key, group, {&partition, 1}, 1, Parking::Urgency::at_once);
+    parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
 }
 
 } // namespace queen::broker

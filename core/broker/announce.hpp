@@ -33,8 +33,12 @@ public:
     /// The queue has these settings now (RES-5).
     void configured(std::string_view tenant, std::string_view queue,
                     const plugin::QueueConfig& config);
-    /// What sources know of a queue or group is void; one waiter of each scope there looks again.
+    /// What sources know of a queue or group is void; one waiter of each scope there, and of each
+    /// discovery, looks again.
     void forget(std::string_view tenant, std::string_view queue, std::string_view group);
+    /// The cursor of a group in one partition was moved, and no lease is left there.
+    void moved(std::string_view tenant, std::string_view queue, std::string_view group,
+               std::string_view partition, const Uuid& partition_id);
 
 private:
     const Sources& sources_;

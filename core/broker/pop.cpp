@@ -480,4 +480,8 @@ void Pop::forget(std::string_view tenant, std::string_view queue) {
     impl_->configs.forget(key);
 }
 
+void Pop::forget(std::string_view tenant, std::string_view queue, std::string_view group) {
+    impl_->seeded.forget(queue_key(tenant, queue), std::string(group));
+}
+
 } // namespace queen::broker

@@ -69,8 +69,10 @@ public:
     void undelivered(const PopRequest& request, const PopBatch& batch);
     /// Every parked pop looks once more and is answered; later ones do not park. @thread any
     void close();
-    /// A queue or group is gone: what was learnt about it is dropped.
+    /// A queue is gone: what was learnt about it is dropped.
     void forget(std::string_view tenant, std::string_view queue);
+    /// Whether the group is known there is open again: its next pop makes first contact.
+    void forget(std::string_view tenant, std::string_view queue, std::string_view group);
 
 private:
     friend class PopWork;

@@ -3,6 +3,7 @@
 #include "base/workers.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
+#include "broker/groups.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
@@ -30,6 +31,7 @@ struct Services {
     broker::Admin& admin;
     broker::Statistics& statistics;
     broker::Switches& switches;
+    broker::Groups& groups;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kTransactions = "transactions";
 constexpr std::string_view kMessages = "the message browser";
 constexpr std::string_view kDeadLetters = "dead letters";
-constexpr std::string_view kGroups = "consumer group administration";
+constexpr std::string_view kPositions = "positions of consumer groups";
 constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
 constexpr std::string_view kSystem = "maintenance and system switches";
@@ -63,16 +63,18 @@ constexpr Route kRoutes[] = {
     {"DELETE", "/api/v1/dlq", nullptr, kDeadLetters},
     {"POST", "/api/v1/dlq/:id/replay", nullptr, kDeadLetters},
 
-    {"GET", "/api/v1/consumer-groups", nullptr, kGroups},
-    {"GET", "/api/v1/consumer-groups/lagging", nullptr, kGroups},
-    {"POST", "/api/v1/consumer-groups/positions", nullptr, kGroups},
-    {"GET", "/api/v1/consumer-groups/:group", nullptr, kGroups},
-    {"DELETE", "/api/v1/consumer-groups/:group", nullptr, kGroups},
-    {"DELETE", "/api/v1/consumer-groups/:group/queues/:queue", nullptr, kGroups},
-    {"POST", "/api/v1/consumer-groups/:group/subscription", nullptr, kGroups},
-    {"POST", "/api/v1/consumer-groups/:group/queues/:queue/seek", nullptr, kGroups},
-    {"POST", "/api/v1/consumer-groups/:group/queues/:queue/partitions/:partition/seek", nullptr,
-     kGroups},
+    {"GET", "/api/v1/consumer-groups", list_groups, {}},
+    {"GET", "/api/v1/consumer-groups/lagging", lagging_groups, {}},
+    {"POST", "/api/v1/consumer-groups/positions", nullptr, kPositions},
+    {"GET", "/api/v1/consumer-groups/:group", group_detail, {}},
+    {"DELETE", "/api/v1/consumer-groups/:group", delete_group, {}},
+    {"DELETE", "/api/v1/consumer-groups/:group/queues/:queue", delete_group_in_queue, {}},
+    {"POST", "/api/v1/consumer-groups/:group/subscription", subscribe_group, {}},
+    {"POST", "/api/v1/consumer-groups/:group/queues/:queue/seek", seek_group, {}},
+    {"POST",
+     "/api/v1/consumer-groups/:group/queues/:queue/partitions/:partition/seek",
+     seek_partition,
+     {}},
 
     {"POST", "/api/v1/timers", nullptr, kTimers},
     {"GET", "/api/v1/timers/:queue", nullptr, kTimers},

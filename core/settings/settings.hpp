@@ -45,6 +45,10 @@ struct SystemSettings {
     std::chrono::milliseconds switches_refresh{60'000};
 };
 
+struct GroupSettings {
+    std::chrono::milliseconds repair_interval{5'000};
+};
+
 struct PopSettings {
     std::chrono::milliseconds default_timeout{30'000};
     std::chrono::milliseconds backoff_initial{100};
@@ -91,6 +95,7 @@ struct Settings {
     DatabaseSettings database;
     LimitSettings limits;
     PopSettings pop;
+    GroupSettings groups;
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
     SystemSettings system;

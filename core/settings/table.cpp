@@ -310,6 +310,17 @@ constexpr std::array kOptions{
            {"QUEEN_POP_PENDING_GATE"},
            [](Settings& s, Value v) { s.pop.pending_gate = v.flag; }},
 
+    Option{"groups.repair_interval",
+           Type::duration,
+           "",
+           "5s",
+           10,
+           kHour,
+           "",
+           "How often to look whether another broker has moved or deleted a consumer group.",
+           {},
+           [](Settings& s, Value v) { s.groups.repair_interval = milliseconds(v.number); }},
+
     Option{"segments.zstd_level",
            Type::whole,
            "",

@@ -152,6 +152,34 @@ const Statement kTaskClaim{"task_claim", "select * from queen.task_claim_v1($1, 
 const Statement kTaskRegister{"task_register", "select queen.task_register_v1($1, $2)"};
 
 const Statement kTaskRelease{"task_release", "select queen.task_release_v1($1, $2, $3)"};
+// Whatever moves cursors may move those of a whole queue: a time-out of its own.
+const Statement kDeleteGroup{"delete_group", R"sql(
+select (r ->> 'deletedPartitions')::int8, (r ->> 'metadataDeleted')::boolean,
+       array(select jsonb_array_elements_text(r -> 'queues'))
+from queen.log_delete_consumer_group_v1($1, $2, $3, $4) r)sql",
+                             StatementClass::maintenance};
+
+const Statement kGroupDetail{"group_detail",
+                             "select queen.get_consumer_group_detail_v1($1, $2, $3)"};
+
+const Statement kLagging{"lagging", "select queen.get_lagging_partitions_v1($1, $2, $3)"};
+
+const Statement kListGroups{"list_groups", "select queen.get_consumer_groups_v4($1)"};
+
+const Statement kRepairs{"repairs", "select * from queen.log_hotlist_repairs_v1()"};
+
+const Statement kSeekGroup{"seek_group", R"sql(
+select r ->> 'error', (r ->> 'partitionsUpdated')::int8, null::uuid, (r ->> 'waits')::boolean
+from queen.log_seek_consumer_group_v1($1, $2, $3, $4, $5) r)sql",
+                           StatementClass::maintenance};
+
+const Statement kSeekPartition{"seek_partition", R"sql(
+select r ->> 'error', (r ->> 'partitionsUpdated')::int8, (r ->> 'partitionId')::uuid,
+       (r ->> 'waits')::boolean
+from queen.log_seek_partition_v1($1, $2, $3, $4, $5, $6) r)sql"};
+
+const Statement kSubscribeGroup{"subscribe_group",
+                                "select queen.update_consumer_group_subscription_v1($1, $2, $3)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{
@@ -199,6 +227,14 @@ std::span<const Statement* const> all() {
         &kTaskClaim,
         &kTaskRegister,
         &kTaskRelease,
+        &kDeleteGroup,
+        &kGroupDetail,
+        &kLagging,
+        &kListGroups,
+        &kRepairs,
+        &kSeekGroup,
+        &kSeekPartition,
+        &kSubscribeGroup,
     };
     return list;
 }

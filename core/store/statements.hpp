@@ -61,6 +61,15 @@ extern const Statement kStatsQueues;
 extern const Statement kStatsRefresh;
 extern const Statement kStatsRefreshed;
 extern const Statement kStatsState;
+// Consumer groups.
+extern const Statement kDeleteGroup;
+extern const Statement kGroupDetail;
+extern const Statement kLagging;
+extern const Statement kListGroups;
+extern const Statement kRepairs;
+extern const Statement kSeekGroup;
+extern const Statement kSeekPartition;
+extern const Statement kSubscribeGroup;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

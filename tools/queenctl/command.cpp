@@ -49,6 +49,33 @@ std::span<const Command> commands() {
                 kOverviewFlags, overview},
         Command{"namespaces", "", "List the namespaces in use.", "", {}, namespaces},
         Command{"tasks", "", "List the tasks in use.", "", {}, tasks},
+        Command{"groups",
+                "[GROUP]",
+                "List consumer groups, or show one.",
+                "A row for each group and queue: positions, partitions that are behind, messages "
+                "it is behind\n"
+                "and for how long the oldest has been stored. BEGINS is where it begins in "
+                "partitions that it\n"
+                "has no position in yet. __QUEUE_MODE__ are consumers that name no group.",
+                {},
+                groups},
+        Command{"groups delete", "GROUP [QUEUE]",
+                "Delete a consumer group, everywhere or in one queue.",
+                "Its next pop begins as if there had never been one. Leases it holds are void.",
+                kDeleteGroupFlags, delete_group},
+        Command{"lagging", "", "List the partitions that a consumer group is long behind in.", "",
+                kLaggingFlags, lagging},
+        Command{"seek", "GROUP QUEUE", "Move a consumer group to a time or to the end.",
+                "Leases it holds are void, and its retries begin anew. Consumers that wait are "
+                "woken.\n"
+                "Say either --to-end or --time TIME, for example 2026-11-03T09:15:27Z.",
+                kSeekFlags, seek},
+        Command{"subscription",
+                "GROUP TIME",
+                "Set where a consumer group begins in partitions it has not been in.",
+                "Its positions stay; seek moves them.",
+                {},
+                subscription},
         Command{"candidates", "", "Show what each candidate source does, side by side.",
                 "Figures that end in _total count since the broker's start; with --watch the "
                 "column /s is\n"

@@ -48,6 +48,11 @@ Result<Exit> tasks(Session& session);
 Result<Exit> maintenance(Session& session);
 Result<Exit> stats_refresh(Session& session);
 Result<Exit> candidates(Session& session);
+Result<Exit> groups(Session& session);
+Result<Exit> lagging(Session& session);
+Result<Exit> seek(Session& session);
+Result<Exit> delete_group(Session& session);
+Result<Exit> subscription(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
 Result<Exit> health(Session& session);
@@ -59,7 +64,7 @@ Result<Exit> plugin_inspect(Session& session);
 Result<Exit> plugin_list(Session& session);
 
 extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
-    kDepthFlags, kCandidatesFlags, kOverviewFlags;
+    kDepthFlags, kCandidatesFlags, kOverviewFlags, kLaggingFlags, kSeekFlags, kDeleteGroupFlags;
 
 /// The page of a queue's partitions that --limit and --after ask for.
 /// @errors invalid_argument

@@ -97,10 +97,15 @@ const Command* take_command(std::vector<std::string>& words, std::string& asked)
         }
         return nullptr;
     };
-    const Command* command = find(asked);
-    if (command == nullptr && at + 1 < words.size() && !words[at + 1].starts_with('-')) {
+    // Two words first: `groups delete` is no look at a group called "delete".
+    const Command* command = nullptr;
+    if (at + 1 < words.size() && !words[at + 1].starts_with('-')) {
         command = find(asked + " " + words[at + 1]);
         count = 2;
+    }
+    if (command == nullptr) {
+        command = find(asked);
+        count = 1;
     }
     if (command != nullptr) {
         const auto first = words.begin() + static_cast<std::ptrdiff_t>(at);

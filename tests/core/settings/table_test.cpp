@@ -148,6 +148,7 @@ TEST(Table, EveryOptionReachesItsField) {
                                               static_cast<std::int64_t>(s.pop.backoff_multiplier),
                                               static_cast<std::int64_t>(s.pop.default_subscription),
                                               s.pop.default_batch,
+                                              s.groups.repair_interval.count(),
                                               s.zstd_level,
                                               s.dedup.cache_bytes,
                                               static_cast<std::int64_t>(s.dedup.cache),

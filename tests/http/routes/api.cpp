@@ -52,18 +52,32 @@ struct Api::Broker {
               {.paused = [this] { return switches.pops_paused(); }}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          statistics(api.system, admin.figures(), api.clock, {}),
-          routes({push, pop, acks, admin, statistics, switches, api.workers, api.settings, "1.2.3",
-                  [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
-                  [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
-                  [](json::Writer& writer) {
-                      writer.begin_object().key("uptime").integer(5).end_object();
-                  },
-                  [](const std::function<void(http::Reply)>& reply) {
-                      reply({.body = "queen_page 1\n",
-                             .content_type = "text/plain; version=0.0.4",
-                             .headers = {}});
-                  }}) {}
+          statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
+          groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          routes(
+              {.push = push,
+               .pop = pop,
+               .acks = acks,
+               .admin = admin,
+               .statistics = statistics,
+               .switches = switches,
+               .groups = groups,
+               .workers = api.workers,
+               .settings = api.settings,
+               .version = "1.2.3",
+               .plugins = [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
+               .candidates =
+                   [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
+               .metrics =
+                   [](json::Writer& writer) {
+                       writer.begin_object().key("uptime").integer(5).end_object();
+                   },
+               .prometheus =
+                   [](const std::function<void(http::Reply)>& reply) {
+                       reply({.body = "queen_page 1\n",
+                              .content_type = "text/plain; version=0.0.4",
+                              .headers = {}});
+                   }}) {}
 
     broker::Sources sources;
     broker::Parking parking;
@@ -74,6 +88,8 @@ struct Api::Broker {
     broker::Acks acks;
     broker::Admin admin;
     broker::Statistics statistics;
+    broker::MovedCursors moved;
+    broker::Groups groups;
     http::Routes routes;
 };
 

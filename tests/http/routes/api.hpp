@@ -2,6 +2,7 @@
 #include "base/json.hpp"
 #include "broker/announce.hpp"
 #include "http/router.hpp"
+#include "http/routes/fake_group_store.hpp"
 #include "http/routes/fake_store.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
@@ -57,6 +58,7 @@ public:
     ManualWorkers workers;
     FakeStore store{workers};
     ScriptedSystemStore system; ///< a question that the test did not script fails
+    FakeGroupStore group_store{workers};
 
 private:
     struct Broker;

@@ -5,8 +5,6 @@
 namespace queen::test {
 namespace {
 
-using testing::HasSubstr;
-
 struct Asked {
     const char* method;
     const char* path;
@@ -22,15 +20,7 @@ constexpr Asked kLater[] = {
     {"GET", "/api/v1/dlq"},
     {"DELETE", "/api/v1/dlq"},
     {"POST", "/api/v1/dlq/7/replay"},
-    {"GET", "/api/v1/consumer-groups"},
-    {"GET", "/api/v1/consumer-groups/lagging"},
     {"POST", "/api/v1/consumer-groups/positions"},
-    {"GET", "/api/v1/consumer-groups/g"},
-    {"DELETE", "/api/v1/consumer-groups/g"},
-    {"DELETE", "/api/v1/consumer-groups/g/queues/q"},
-    {"POST", "/api/v1/consumer-groups/g/subscription"},
-    {"POST", "/api/v1/consumer-groups/g/queues/q/seek"},
-    {"POST", "/api/v1/consumer-groups/g/queues/q/partitions/p/seek"},
     {"POST", "/api/v1/timers"},
     {"GET", "/api/v1/timers/q"},
     {"GET", "/api/v1/timers/q/a/b/c"},
@@ -90,6 +80,14 @@ constexpr Asked kServed[] = {
     {"GET", "/api/v1/resources/overview"},
     {"GET", "/api/v1/resources/namespaces"},
     {"GET", "/api/v1/resources/tasks"},
+    {"GET", "/api/v1/consumer-groups"},
+    {"GET", "/api/v1/consumer-groups/lagging"},
+    {"GET", "/api/v1/consumer-groups/g"},
+    {"DELETE", "/api/v1/consumer-groups/g"},
+    {"DELETE", "/api/v1/consumer-groups/g/queues/q"},
+    {"POST", "/api/v1/consumer-groups/g/subscription"},
+    {"POST", "/api/v1/consumer-groups/g/queues/q/seek"},
+    {"POST", "/api/v1/consumer-groups/g/queues/q/partitions/p/seek"},
     {"GET", "/api/v1/system/candidates"},
     {"POST", "/api/v1/stats/refresh"},
     {"GET", "/api/v1/system/maintenance"},
@@ -185,8 +183,8 @@ TEST(Router, HeadTakesNoMessages) {
 TEST(Router, LiteralsWinOverParametersAndOtherMethodsStillReachThem) {
     Api api;
     // DELETE exists for `:group` only; a group may be called "lagging".
-    EXPECT_THAT(api.ask("DELETE", "/api/v1/consumer-groups/lagging").body,
-                HasSubstr("consumer group administration"));
+    EXPECT_EQ(at(api.ask("DELETE", "/api/v1/consumer-groups/lagging").body, "consumerGroup"),
+              "lagging");
 }
 
 TEST(Router, TheNetworkThreadOnlyMatches) {

@@ -1,0 +1,187 @@
+// F-44: transactions that move cursors begin and commit in any order, readers read at any moment
+// and sometimes fail. Whatever a transaction moved is told to every broker by the read after its
+// commit, and told no more than there were reasons for.
+#include "broker/repairs.hpp"
+#include "support/manual_clock.hpp"
+#include "support/manual_ticker.hpp"
+#include "support/manual_workers.hpp"
+#include "support/scripted_group_store.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <map>
+#include <set>
+
+namespace queen::broker {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Step {
+    enum Kind { begin, commit, tick, answer, fail, pass, prune, kinds };
+    int kind;
+    std::uint8_t pick;
+};
+
+std::ostream& operator<<(std::ostream& out, const Step& step) {
+    static constexpr const char* kNames[] = {"begin", "commit", "tick", "answer",
+                                             "fail",  "pass",   "prune"};
+    return out << kNames[step.kind] << '#' << int{step.pick};
+}
+
+/// The table as procedures write it, and one broker that reads it.
+class World {
+public:
+    World() {
+        store_.on_repairs = [this](Done<std::vector<Repair>> done) {
+            RC_ASSERT(!reading_); // never two reads at once
+            reading_ = std::move(done);
+        };
+        reader_->start();
+    }
+    ~World() { reader_->stop(); }
+
+    /// A transaction: its time is taken now, its row is there when it commits.
+    void begin(std::uint8_t pick) {
+        const char* const queues[] = {"q", "r"};
+        const char* const partitions[] = {"p", "s"};
+        Repair repair{.tenant = "t",
+                      .queue = queues[pick % 2],
+                      .group = "g",
+                      .partition = {},
+                      .partition_id = {},
+                      .at = WallTime(std::chrono::seconds(now_))};
+        if (pick % 3 != 0) {
+            repair.partition = partitions[pick / 2 % 2];
+        }
+        // Only one of a queue and group at a time: a lock keeps the others out.
+        for (const auto& open : open_) {
+            if (open.queue == repair.queue) {
+                return;
+            }
+        }
+        open_.push_back(std::move(repair));
+    }
+    void commit(std::uint8_t pick) {
+        if (open_.empty()) {
+            return;
+        }
+        const auto at = open_.begin() + pick % static_cast<int>(open_.size());
+        Repair row = *at;
+        open_.erase(at);
+        owed_.insert({row.queue, row.partition.value_or("*")});
+        if (const auto before = table_.find(row.queue); before != table_.end()) {
+            if (before->second.partition != row.partition) {
+                row.partition.reset();
+            }
+            // It moves on; it need not where the row differs anyway.
+            const bool same = before->second.partition == row.partition;
+            row.at = std::max(row.at, before->second.at + (same ? 1us : 0us));
+        }
+        table_[row.queue] = row;
+        ++changes_;
+    }
+    void tick() {
+        RC_ASSERT(ticker_.pending() <= 1);
+        if (const auto next = ticker_.next()) {
+            RC_ASSERT(!reading_);
+            ticker_.advance(*next - clock_.now());
+            workers_.run_all();
+        }
+    }
+    void answer() {
+        if (!reading_) {
+            return;
+        }
+        told_.clear();
+        std::vector<Repair> rows;
+        for (const auto& [queue, row] : table_) {
+            rows.push_back(row);
+        }
+        auto done = std::exchange(reading_, nullptr);
+        done(rows);
+        RC_ASSERT(told_.size() <= changes_); // what did not change is not told again
+        changes_ = 0;
+        for (const auto& [queue, partition] : owed_) {
+            RC_ASSERT(told_.contains({queue, "*"}) || told_.contains({queue, partition}));
+        }
+        owed_.clear();
+        RC_ASSERT(ticker_.pending() == 1);
+    }
+    void fail() {
+        if (reading_) {
+            auto done = std::exchange(reading_, nullptr);
+            told_.clear();
+            done(queen::fail(Errc::unavailable, "no database"));
+            RC_ASSERT(told_.empty());
+            RC_ASSERT(ticker_.pending() == 1); // a failure is no end
+        }
+    }
+    void pass(std::uint8_t pick) { now_ += pick % 3; }
+    /// An hour passes, in which every broker reads and every transaction ends.
+    void prune() {
+        if (owed_.empty() && open_.empty() && !reading_) {
+            now_ += 3'601;
+            table_.clear();
+        }
+    }
+
+private:
+    int now_ = 1'000;
+    std::vector<Repair> open_;
+    std::map<std::string, Repair> table_; ///< by queue: there is one group
+    std::size_t changes_ = 0;             ///< since the last answer
+    std::set<std::pair<std::string, std::string>> owed_, told_;
+
+    test::ManualClock clock_;
+    test::ManualTicker ticker_{clock_};
+    test::ManualWorkers workers_;
+    test::ScriptedGroupStore store_;
+    Done<std::vector<Repair>> reading_;
+    std::shared_ptr<RepairReader> reader_ =
+        RepairReader::make(store_, ticker_, workers_, clock_,
+                           [this](const Repair& repair) {
+                               told_.insert({repair.queue, repair.partition.value_or("*")});
+                           },
+                           {.interval = 5s, .wait = 1s});
+};
+
+RC_GTEST_PROP(Repairs, F44_NoRepairIsMissedWhateverOrderTheyCommitIn, ()) {
+    const auto script = *rc::gen::container<std::vector<Step>>(rc::gen::apply(
+        [](int kind, std::uint8_t pick) {
+            return Step{kind, pick};
+        },
+        rc::gen::inRange(0, static_cast<int>(Step::kinds)), rc::gen::arbitrary<std::uint8_t>()));
+    World world;
+    for (const Step& step : script) {
+        switch (step.kind) {
+        case Step::begin:
+            world.begin(step.pick);
+            break;
+        case Step::commit:
+            world.commit(step.pick);
+            break;
+        case Step::tick:
+            world.tick();
+            break;
+        case Step::answer:
+            world.answer();
+            break;
+        case Step::fail:
+            world.fail();
+            break;
+        case Step::pass:
+            world.pass(step.pick);
+            break;
+        case Step::prune:
+            world.prune();
+            break;
+        }
+    }
+    world.tick();
+    world.answer();
+}
+
+} // namespace
+} // namespace queen::broker
