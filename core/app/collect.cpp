@@ -1,6 +1,7 @@
 #include "app/collect.hpp"
 
 #include <array>
+#include <map>
 #include <string>
 
 namespace queen::app {
@@ -84,6 +85,86 @@ void collect_rates(Page& page, const m::RateWatch& watch) {
     for (const auto& [queue, parked] : watch.parked_at_minute()) {
         page.add(m::kQueueParked, {queue}, number(parked));
     }
+}
+
+namespace {
+
+constexpr std::string_view kCluster = "cluster"; ///< the one value of the label scope
+
+/// A counter that all brokers add up: its name in the database, its family, what to read.
+struct ClusterCounter {
+    std::string_view name;
+    const m::Family* family;
+    std::uint64_t (*read)(const m::Activity&);
+};
+constexpr std::array kClusterCounters{
+    ClusterCounter{"push_requests", &m::kClusterPushRequests,
+                   [](const m::Activity& a) { return a.push.requests.value(); }},
+    ClusterCounter{"push_messages", &m::kClusterPushMessages,
+                   [](const m::Activity& a) { return a.push.messages.value(); }},
+    ClusterCounter{"pop_requests", &m::kClusterPopRequests,
+                   [](const m::Activity& a) { return a.pop.requests.value(); }},
+    ClusterCounter{"pop_messages", &m::kClusterPopMessages,
+                   [](const m::Activity& a) { return a.pop.messages.value(); }},
+    ClusterCounter{"ack_requests", &m::kClusterAckRequests,
+                   [](const m::Activity& a) { return a.ack.requests.value(); }},
+    ClusterCounter{"ack_messages", &m::kClusterAckMessages,
+                   [](const m::Activity& a) { return a.ack.messages.value(); }},
+};
+constexpr std::string_view kDbErrorsName = "db_errors";
+constexpr std::string_view kAckName = "ack_"; ///< and the result
+
+} // namespace
+
+std::vector<std::pair<std::string, std::uint64_t>>
+cluster_counts(const m::Activity& activity, const store::StatementCounters& statements) {
+    std::vector<std::pair<std::string, std::uint64_t>> counts;
+    for (const auto& counter : kClusterCounters) {
+        counts.emplace_back(counter.name, counter.read(activity));
+    }
+    for (std::size_t i = 0; i < m::kAckResults; ++i) {
+        counts.emplace_back(std::string(kAckName).append(to_string(static_cast<m::AckResult>(i))),
+                            activity.ack.by_result[i].value());
+    }
+    std::uint64_t errors = 0;
+    for (const auto& [sqlstate_class, count] : statements.errors()) {
+        errors += count;
+    }
+    counts.emplace_back(kDbErrorsName, errors);
+    return counts;
+}
+
+void collect_cluster(Page& page, const ClusterFigures& figures) {
+    const std::map<std::string_view, std::int64_t> counts(figures.counts.begin(),
+                                                          figures.counts.end());
+    const auto count = [&](std::string_view name) {
+        const auto found = counts.find(name);
+        return static_cast<double>(found == counts.end() ? 0 : found->second);
+    };
+    for (const auto& counter : kClusterCounters) {
+        page.add(*counter.family, {kCluster}, count(counter.name));
+    }
+    for (std::size_t i = 0; i < m::kAckResults; ++i) {
+        const auto result = to_string(static_cast<m::AckResult>(i));
+        page.add(m::kClusterAcks, {kCluster, result}, count(std::string(kAckName).append(result)));
+    }
+    page.add(m::kClusterDbErrors, {kCluster}, count(kDbErrorsName));
+    if (!figures.age) {
+        return; // nobody has made statistics yet: zeros would say that there is nothing
+    }
+    page.add(m::kStatisticsAge, seconds(*figures.age));
+    page.add(m::kDeadLetters, {kCluster}, static_cast<double>(figures.dead_letters));
+    for (const auto& line : figures.queues) {
+        page.add(m::kDeadLettersByQueue, {line.queue}, static_cast<double>(line.dead_letters));
+    }
+    for (const auto& line : figures.groups) {
+        page.add(m::kGroupLag, {line.queue, line.group}, static_cast<double>(line.behind));
+        page.add(m::kGroupAge, {line.queue, line.group}, seconds(line.age));
+    }
+}
+
+void collect_switches(Page& page, const broker::Switches& switches) {
+    page.add(m::kPopMaintenance, switches.pops_paused() ? 1 : 0);
 }
 
 void collect_parking(Page& page, const broker::Parking& parking) {

@@ -8,16 +8,20 @@
 #include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/reseed.hpp"
+#include "broker/switches.hpp"
 #include "http/front.hpp"
 #include "metrics/activity.hpp"
 #include "metrics/page.hpp"
 #include "metrics/process.hpp"
 #include "metrics/rates.hpp"
 #include "pluginhost/plugin_host.hpp"
+#include "ports/system_store.hpp"
 #include "store/executor.hpp"
 #include "store/statement_counters.hpp"
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace queen::app {
@@ -27,6 +31,12 @@ void collect_process(metrics::Page& page, Nanoseconds uptime,
 void collect_activity(metrics::Page& page, metrics::Activity& activity);
 /// @param rates and the parked pops of the end of the last minute
 void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
+/// Cluster-wide counters and figures, as the database has them.
+void collect_cluster(metrics::Page& page, const ClusterFigures& figures);
+/// What of this broker's counters is added to those of all brokers: names as the database has them.
+std::vector<std::pair<std::string, std::uint64_t>>
+cluster_counts(const metrics::Activity& activity, const store::StatementCounters& statements);
+void collect_switches(metrics::Page& page, const broker::Switches& switches);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
 void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.

@@ -71,6 +71,36 @@ inline constexpr Family kQueueMetricsAge{"queen_queue_metrics_age_seconds", Kind
 inline constexpr Family kQueuesTracked{"queen_queue_metrics_tracked", Kind::gauge, "",
     "Queues with a line of their own in the minute figures; the rest is summed up as __other__."};
 
+// All brokers, since the beginning, and all queues, as of the last refresh of the statistics.
+inline constexpr Family kClusterPushRequests{"queen_cluster_push_requests_total", Kind::counter, "scope",
+    "Push requests to all brokers since the beginning."};
+inline constexpr Family kClusterPushMessages{"queen_cluster_push_messages_total", Kind::counter, "scope",
+    "Messages stored by pushes to all brokers since the beginning."};
+inline constexpr Family kClusterPopRequests{"queen_cluster_pop_requests_total", Kind::counter, "scope",
+    "Pops that reached any broker since the beginning."};
+inline constexpr Family kClusterPopMessages{"queen_cluster_pop_messages_total", Kind::counter, "scope",
+    "Messages delivered by all brokers since the beginning."};
+inline constexpr Family kClusterAckRequests{"queen_cluster_ack_requests_total", Kind::counter, "scope",
+    "Ack requests to all brokers since the beginning."};
+inline constexpr Family kClusterAckMessages{"queen_cluster_ack_messages_total", Kind::counter, "scope",
+    "Messages settled by acks to all brokers since the beginning."};
+inline constexpr Family kClusterAcks{"queen_cluster_ack_total", Kind::counter, "scope result",
+    "Messages in acks to all brokers since the beginning, by how they were settled."};
+inline constexpr Family kClusterDbErrors{"queen_cluster_db_errors_total", Kind::counter, "scope",
+    "Statements of all brokers that failed since the beginning."};
+inline constexpr Family kDeadLetters{"queen_dlq_depth", Kind::gauge, "scope",
+    "Dead letters of all queues."};
+inline constexpr Family kDeadLettersByQueue{"queen_dlq_depth_by_queue", Kind::gauge, "queue",
+    "Dead letters of the queue."};
+inline constexpr Family kGroupLag{"queen_group_lag_messages", Kind::gauge, "queue group",
+    "Messages that the consumer group is not done with, those under a lease included."};
+inline constexpr Family kGroupAge{"queen_group_lag_seconds", Kind::gauge, "queue group",
+    "For how long the oldest of them has been stored; 0 without any."};
+inline constexpr Family kStatisticsAge{"queen_statistics_age_seconds", Kind::gauge, "",
+    "For how long the statistics have stood that dead letters and lags are of."};
+inline constexpr Family kPopMaintenance{"queen_pop_maintenance_mode_enabled", Kind::gauge, "",
+    "1 while this broker answers pops with nothing because that is switched on."};
+
 // Waiting pops.
 inline constexpr Family kParkedByQueue{"queen_parked_long_polls", Kind::gauge, "queue",
     "Pops parked on the queue now; discovery pops belong to none."};

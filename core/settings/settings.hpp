@@ -38,6 +38,13 @@ struct DedupSettings {
     std::int64_t cache_bytes = 0;
 };
 
+/// What the broker does for itself now and then.
+struct SystemSettings {
+    std::chrono::milliseconds statistics_interval{10'000};
+    std::chrono::milliseconds metrics_flush{60'000};
+    std::chrono::milliseconds switches_refresh{60'000};
+};
+
 struct PopSettings {
     std::chrono::milliseconds default_timeout{30'000};
     std::chrono::milliseconds backoff_initial{100};
@@ -86,6 +93,7 @@ struct Settings {
     PopSettings pop;
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
+    SystemSettings system;
     MaintenanceSettings maintenance;
     bool configure_merges = false; ///< compat.configure_default: merge
     std::string log_level = "information";

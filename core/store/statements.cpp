@@ -101,6 +101,26 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
+const Statement kAddCounts{"add_counts", "select queen.add_counts_v1($1, $2, $3, $4)"};
+
+const Statement kClusterFigures{"cluster_figures", "select queen.cluster_figures_v1($1)"};
+
+const Statement kReadSwitches{"read_switches", "select * from queen.read_switches_v1()"};
+
+const Statement kSetSwitch{"set_switch", "select queen.set_switch_v1($1, $2)"};
+
+const Statement kStatsOverview{"stats_overview", "select queen.resources_overview_cached_v1($1)"};
+
+const Statement kStatsQueues{"stats_queues", "select queen.list_queues_cached_v1($1)"};
+
+// A step has several queues, and each may have a million partitions.
+const Statement kStatsRefresh{"stats_refresh", "select * from queen.refresh_stats_step_v1($1, $2)",
+                              StatementClass::maintenance};
+
+const Statement kStatsRefreshed{"stats_refreshed", "select queen.stats_refreshed_v1($1)"};
+
+const Statement kStatsState{"stats_state", "select * from queen.stats_state_v1()"};
+
 const Statement kRetentionCleanupStep{
     "retention_cleanup_step",
     "select * from queen.log_partition_cleanup_step_v1(queen._clock() - $1 * interval '1 s', $2, "
@@ -160,6 +180,15 @@ std::span<const Statement* const> all() {
         &kOverview,
         &kReseedPage,
         &kReseedWindowPage,
+        &kAddCounts,
+        &kClusterFigures,
+        &kReadSwitches,
+        &kSetSwitch,
+        &kStatsOverview,
+        &kStatsQueues,
+        &kStatsRefresh,
+        &kStatsRefreshed,
+        &kStatsState,
         &kRetentionCleanupStep,
         &kRetentionDue,
         &kRetentionHistoryStep,
