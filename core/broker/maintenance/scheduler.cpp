@@ -85,9 +85,10 @@ public:
 
     void stop(milliseconds grace) {
         std::unique_lock lock(mutex_);
-        stopping_.store(true);
-        for (const Task& task : tasks_) {
-            ticker_.cancel(task.timer);
+        if (!stopping_.exchange(true)) { // after the first stop the ticker may be gone
+            for (const Task& task : tasks_) {
+                ticker_.cancel(task.timer);
+            }
         }
         idle_.wait_for(lock, grace, [this] { return turns_ == 0; });
     }

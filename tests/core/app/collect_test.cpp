@@ -120,6 +120,22 @@ protected:
         executor.lanes[static_cast<std::size_t>(Lane::pop)].waiting = 9;
         executor.lanes[static_cast<std::size_t>(Lane::push)].expired = 3;
         executor.lanes[static_cast<std::size_t>(Lane::ack)].refused = 6;
+        broker::Scheduler::TaskStats task{
+            .name = "sweep", .runs = 90, .failures = 91, .held = true, .late = 1500ms};
+        collect_tasks(page, {task});
+        broker::Retention::Stats retention;
+        retention.removed[0] = {101, 102, 103};
+        retention.removed[1] = {104, 105, 106};
+        retention.removed[2] = {107, 108, 109};
+        retention.hash_rows = 110;
+        retention.partitions = 111;
+        retention.records = 112;
+        retention.steps = 113;
+        retention.failed_steps = 114;
+        retention.backed_off = 115;
+        retention.repaired = 116;
+        retention.due = {117, 118, 119};
+        collect_retention(page, retention);
         collect_executor(page, executor);
 
         store::test::FakeDatabase database;
@@ -228,6 +244,23 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_pop_probes_total{pending=\"no\"}", "11"},
         {"queen_pop_probes_total{pending=\"unknown\"}", "12"},
         {"queen_pop_given_back_total", "13"},
+        {"queen_maintenance_turns_total{task=\"sweep\",result=\"done\"}", "90"},
+        {"queen_maintenance_turns_total{task=\"sweep\",result=\"failed\"}", "91"},
+        {"queen_maintenance_held{task=\"sweep\"}", "1"},
+        {"queen_maintenance_late_seconds{task=\"sweep\"}", "1.5"},
+        {"queen_retention_segments_total{type=\"retention\"}", "101"},
+        {"queen_retention_messages_total{type=\"completed_retention\"}", "105"},
+        {"queen_retention_bytes_total{type=\"max_wait_time_eviction\"}", "109"},
+        {"queen_retention_hash_rows_total", "110"},
+        {"queen_retention_partitions_total", "111"},
+        {"queen_retention_records_total", "112"},
+        {"queen_retention_steps_total{result=\"done\"}", "113"},
+        {"queen_retention_steps_total{result=\"failed\"}", "114"},
+        {"queen_retention_backed_off_total", "115"},
+        {"queen_retention_repaired_total", "116"},
+        {"queen_retention_due{work=\"retention\"}", "117"},
+        {"queen_retention_due{work=\"max_wait\"}", "118"},
+        {"queen_retention_due{work=\"hashes\"}", "119"},
         {"queen_process_ack_requests_total", "14"},
         {"queen_process_ack_messages_total", "15"},
         {"queen_process_ack_refused_total", "16"},

@@ -109,7 +109,6 @@ TEST_F(MetricsTest, FiguresAreExactAfterKnownTraffic) {
                    {"queen_store_statement_duration_seconds_count{statement=\"push_multi\"}", "2"},
                    {"queen_admission_wait_seconds_count{lane=\"push\"}", "2"},
                    {"queen_admission_wait_seconds_count{lane=\"ack\"}", "2"},
-                   {"queen_admission_inflight{lane=\"maint\"}", "0"},
                    {"queen_candidates_marks_total{source=\"sqlscan\"}", "3"},
                    {"queen_candidates_queues{source=\"sqlscan\"}", "2"},
                    {"queen_plugin_paused{plugin=\"sqlscan\"}", "0"},
@@ -230,8 +229,10 @@ TEST_F(MetricsTest, AScrapeDoesNotWaitForTheDatabase) {
                                    R"({"items":[{"queue":"q","partition":"p","payload":1}]})");
     }
     // Four sessions for four lanes: a lane gets one.
+    // The broker's own tasks take a session for a moment now and then.
     const auto stuck = await([](const Exposition& seen) {
-        return seen.value("queen_admission_waiting{lane=\"push\"}") == "7";
+        return seen.value("queen_admission_waiting{lane=\"push\"}") == "7" &&
+               seen.value("queen_admission_inflight{lane=\"maint\"}") == "0";
     });
     expect(stuck, {{"queen_admission_inflight{lane=\"push\"}", "1"},
                    {"queen_db_pool_active", "1"},
@@ -277,8 +278,9 @@ TEST_F(MetricsTest, TheFiguresOfDashboards) {
     EXPECT_EQ(root["requests"]["rate"].integer(), 0);
     EXPECT_EQ(root["messages"]["total"].integer(), 4) << "pushed and popped";
     EXPECT_EQ(root["database"]["poolSize"].integer(), 4);
-    EXPECT_EQ(root["database"]["idleConnections"].integer(), 4);
-    EXPECT_EQ(root["database"]["waitingRequests"].integer(), 0);
+    // The broker's own tasks take one session, and wait for it, for a moment now and then.
+    EXPECT_GE(root["database"]["idleConnections"].integer().value_or(0), 3);
+    EXPECT_LE(root["database"]["waitingRequests"].integer().value_or(9), 3);
     EXPECT_GT(root["memory"]["rss"].integer().value_or(0), 1'000'000);
     for (const char* absent : {"heapTotal", "heapUsed", "external", "arrayBuffers"}) {
         EXPECT_EQ(root["memory"][absent].integer(), 0) << absent;

@@ -178,6 +178,19 @@ TEST_F(SchedulerTest, AStopTellsTheTurnAndWaitsUntilItIsGivenBack) {
     EXPECT_EQ(ticker_.pending(), 0u);
 }
 
+// At shutdown the ticker goes before the scheduler does.
+TEST_F(SchedulerTest, ASecondStopTouchesNothing) {
+    auto ticker = std::make_unique<test::ManualTicker>(clock_);
+    auto scheduler =
+        std::make_unique<Scheduler>(tasks_, *ticker, workers_, clock_,
+                                    Scheduler::Options{.holder = "me", .wait = 30s, .warn = {}});
+    scheduler->add({"sweep", 20s, [](const TaskTurnPtr&) {}});
+    scheduler->start();
+    scheduler->stop(0ms);
+    ticker.reset();
+    scheduler.reset(); // a use of the ticker is seen under the sanitizers
+}
+
 TEST_F(SchedulerTest, AfterAStopNoTurnBegins) {
     Done<std::optional<TaskClaim>> late;
     tasks_.on_claim = [&](auto, auto, auto, auto done) { late = done; };
