@@ -8,14 +8,14 @@ ClusterFigureReads::ClusterFigureReads(SystemStore& store, Ticker& ticker, Worke
                                        const Clock& clock, Options options)
     : store_(store), ticker_(ticker), workers_(workers), clock_(clock), options_(options) {}
 
-void ClusterFigureReads::ask(std::function<void(Figures)> done) {
+void ClusterFigureReads::ask(const std::function<void(Figures)>& done) {
     const auto now = clock_.now();
     Figures known;
     std::uint64_t question = 0;
     {
         const std::lock_guard lock(mutex_);
         if (now >= good_until_ && !given_up_) {
-            waiting_.push_back(std::move(done));
+            waiting_.push_back(done);
             if (on_its_way_) {
                 return;
             }

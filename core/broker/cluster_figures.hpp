@@ -30,7 +30,7 @@ public:
                        Options options);
 
     /// @thread any; `done` on a worker, or inside the call
-    void ask(std::function<void(Figures)> done);
+    void ask(const std::function<void(Figures)>& done);
 
 private:
     void answered(const Figures& figures);

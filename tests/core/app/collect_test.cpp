@@ -89,6 +89,12 @@ protected:
         broker::Switches switches(system, parking_, ticker_, clock_, {});
         switches.pause_pops(true, [](const Result<SwitchStates>&) {});
         collect_switches(page, switches);
+        broker::Scheduler::TaskStats task;
+        task.name = "retention";
+        task.runs = 3;
+        task.held = true;
+        collect_tasks(page, {task});
+        collect_retention(page, {});
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);
@@ -293,6 +299,8 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_group_lag_seconds{queue=\"q\",group=\"g\"}", "13.5"},
         {"queen_statistics_age_seconds", "14"},
         {"queen_pop_maintenance_mode_enabled", "1"},
+        {"queen_maintenance_turns_total{task=\"retention\",result=\"done\"}", "3"},
+        {"queen_maintenance_held{task=\"retention\"}", "1"},
         {"queen_parked_long_polls{queue=\"q\"}", "1"},
         {"queen_parked_pops", "1"},
         {"queen_wakes_total{cause=\"floor\"}", "0"},
