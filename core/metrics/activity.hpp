@@ -30,6 +30,7 @@ struct AckCounters {
     Counter requests;
     Counter messages; ///< settled
     Counter refused;  ///< not settled
+    Counter dead_letters;
 };
 
 /// What pushes, pops and acks did, for the process since its start and for each queue in the last

@@ -48,7 +48,8 @@ struct Api::Broker {
           parking(api.ticker, api.clock, {}), announcer(sources, parking),
           push(api.store, announcer, api.clock, {}),
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
-          acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
+          ack_registry(api.clock, {}),
+          acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
@@ -67,6 +68,7 @@ struct Api::Broker {
     broker::Announcer announcer;
     broker::Push push;
     broker::Pop pop;
+    broker::AckRegistry ack_registry;
     broker::Acks acks;
     broker::Admin admin;
     http::Routes routes;
