@@ -172,6 +172,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
     std::unique_ptr<broker::Push> push;
     std::unique_ptr<broker::Pop> pop;
+    std::unique_ptr<broker::AckRegistry> ack_registry; ///< null when switched off
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
     std::unique_ptr<broker::Switches> switches;
@@ -375,7 +376,13 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .parked = static_cast<std::size_t>(settings.limits.parked),
                              .paused = [this] { return switches->pops_paused(); },
                              .activity = activity});
-    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
+    if (settings.ack.registry) {
+        ack_registry = std::make_unique<broker::AckRegistry>(
+            clock, broker::AckRegistry::Options{
+                       .bytes = static_cast<std::size_t>(settings.ack.registry_bytes)});
+    }
+    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity,
+                                          ack_registry.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
@@ -392,6 +399,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
                              .switches = *switches,
+                             .ack_registry = ack_registry.get(),
                              .dedup = dedup.get(),
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },

@@ -28,6 +28,9 @@ std::string BrokerMetrics::prometheus(const ClusterFigures* cluster) const {
     }
     collect_switches(page, parts_.switches);
     collect_parking(page, parts_.parking);
+    if (parts_.ack_registry != nullptr) {
+        collect_ack_registry(page, parts_.ack_registry->stats());
+    }
     if (parts_.dedup != nullptr) {
         collect_dedup(page, parts_.dedup->stats());
     }

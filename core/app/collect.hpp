@@ -2,6 +2,7 @@
 // that a new one costs its families (metrics/families.hpp), a function here and a row in
 // docs/metrics.md.
 #pragma once
+#include "broker/ack_registry.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
 #include "broker/maintenance/retention.hpp"
@@ -38,6 +39,7 @@ std::vector<std::pair<std::string, std::uint64_t>>
 cluster_counts(const metrics::Activity& activity, const store::StatementCounters& statements);
 void collect_switches(metrics::Page& page, const broker::Switches& switches);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
+void collect_ack_registry(metrics::Page& page, const broker::AckRegistry::Stats& registry);
 void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);

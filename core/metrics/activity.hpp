@@ -32,6 +32,7 @@ struct AckCounters {
     Counter messages;                           ///< settled
     Counter refused;                            ///< not settled
     std::array<Counter, kAckResults> by_result; ///< the same two, by how they were settled
+    Counter dead_letters;
 };
 
 /// What pushes, pops and acks did, for the process since its start and for each queue in the last

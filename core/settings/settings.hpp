@@ -33,6 +33,11 @@ struct LimitSettings {
     std::chrono::milliseconds max_wait; ///< upper bound of `timeout`
 };
 
+struct AckSettings {
+    bool registry = true;
+    std::int64_t registry_bytes = 0;
+};
+
 struct DedupSettings {
     bool cache = true;
     std::int64_t cache_bytes = 0;
@@ -97,6 +102,7 @@ struct Settings {
     PopSettings pop;
     GroupSettings groups;
     std::int64_t zstd_level = 3;
+    AckSettings ack;
     DedupSettings dedup;
     SystemSettings system;
     MaintenanceSettings maintenance;

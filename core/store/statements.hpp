@@ -29,6 +29,7 @@ extern const Statement kPartitionHasPending;
 extern const Statement kDiscoverHasPending;
 extern const Statement kReleaseUndelivered;
 extern const Statement kAckByHash;
+extern const Statement kAckLetters;
 extern const Statement kAckMulti;
 extern const Statement kRenewLease;
 extern const Statement kConfigureQueue;

@@ -158,6 +158,8 @@ TEST(Table, EveryOptionReachesItsField) {
                                               s.pop.default_batch,
                                               s.groups.repair_interval.count(),
                                               s.zstd_level,
+                                              s.ack.registry_bytes,
+                                              static_cast<std::int64_t>(s.ack.registry),
                                               s.dedup.cache_bytes,
                                               static_cast<std::int64_t>(s.dedup.cache),
                                               static_cast<std::int64_t>(s.plugins.size()),

@@ -50,7 +50,8 @@ struct Api::Broker {
           switches(api.system, parking, api.ticker, api.clock, {}),
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock,
               {.paused = [this] { return switches.pops_paused(); }}),
-          acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
+          ack_registry(api.clock, {}),
+          acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
           groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
@@ -85,6 +86,7 @@ struct Api::Broker {
     broker::Push push;
     broker::Switches switches;
     broker::Pop pop;
+    broker::AckRegistry ack_registry;
     broker::Acks acks;
     broker::Admin admin;
     broker::Statistics statistics;
