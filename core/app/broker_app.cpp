@@ -14,6 +14,7 @@
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/transaction.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
 #include "pluginhost/plugin_check.hpp"
@@ -24,6 +25,7 @@
 #include "store/installer.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
+#include "store/pg_transaction_store.hpp"
 
 #include <Poco/Logger.h>
 
@@ -132,6 +134,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<store::PgTransactionStore> transaction_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -144,6 +147,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Push> push;
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
+    std::unique_ptr<broker::Transactions> transactions;
     std::unique_ptr<broker::Admin> admin;
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
@@ -200,6 +204,7 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         clock);
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
+    transaction_store = std::make_unique<store::PgTransactionStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -268,6 +273,12 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .parked = static_cast<std::size_t>(settings.limits.parked),
                              .activity = activity});
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
+    transactions = std::make_unique<broker::Transactions>(
+        *transaction_store, *announcer, clock,
+        broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                                      .wait = wait,
+                                      .activity = activity},
+        dedup.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
@@ -282,7 +293,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
     routes = std::make_unique<http::Routes>(http::Services{
-        *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+        *push, *pop, *acks, *transactions, *admin, *executor, settings, QUEEN_VERSION,
         [this](json::Writer& writer) { write_status(writer, plugins->status()); },
         [this](json::Writer& writer) {
             write_candidates(writer, settings.default_source, *plugins);

@@ -1,6 +1,7 @@
 #include "broker/ack.hpp"
 
 #include "base/text.hpp"
+#include "broker/ack_words.hpp"
 #include "model/hash.hpp"
 
 #include <algorithm>
@@ -13,35 +14,11 @@
 namespace queen::broker {
 namespace {
 
-// The contract's words (http-api, item errors).
-constexpr const char* kNotAPartition = "partitionId is not a partition id";
-constexpr const char* kCommitted =
-    "already committed: the cursor moved past this message before this ack";
-constexpr const char* kBeyond = "position beyond leased batch";
-constexpr const char* kUnresolvable =
-    "unresolvable: transaction not in the ack window (hash purged or never pushed); if leased, the "
-    "message redelivers";
-constexpr const char* kNoDeadLetters = "dlq rejected";
-
 /// Groups of one request that are settled at a time: a request with very many of them does not fill
 /// the lane that everybody's acks go through.
 constexpr std::size_t kInFlight = 16;
 
 using HashSet = std::unordered_set<TxnHash>;
-
-metrics::AckResult result_of(AckStatus status) noexcept {
-    switch (status) {
-    case AckStatus::completed:
-        return metrics::AckResult::completed;
-    case AckStatus::failed:
-        return metrics::AckResult::failed;
-    case AckStatus::retry:
-        return metrics::AckResult::retry;
-    case AckStatus::dlq:
-        return metrics::AckResult::dlq;
-    }
-    return metrics::AckResult::refused;
-}
 
 HashSet as_set(const std::vector<TxnHash>& hashes) {
     return {hashes.begin(), hashes.end()};
@@ -67,7 +44,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             const auto& item = request.items[i];
             const auto id = parse_uuid(item.partition_id);
             if (!id) {
-                results[i].error = kNotAPartition;
+                results[i].error = words::kNotAPartition;
                 acks.activity_->ack.refused.add();
                 continue;
             }
@@ -133,23 +110,22 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             result.lease_released = outcome->lease_released;
             if (unresolved.contains(hash)) {
                 result.success = false;
-                result.error = kUnresolvable;
+                result.error = words::kUnresolvable;
             } else if (stale.contains(hash)) {
                 result.success = false;
-                result.error = kBeyond;
+                result.error = words::kBeyond;
             } else if (noop.contains(hash)) {
                 // Completed twice is fine (clients repeat an ack whose answer they lost); a nack of
                 // something the cursor passed cannot be honoured.
                 result.noop = true;
                 result.success = item.status == AckStatus::completed;
-                result.error = result.success ? "" : kCommitted;
+                result.error = result.success ? "" : words::kCommitted;
             } else if (outcome->dlq &&
                        (item.status == AckStatus::dlq || item.status == AckStatus::failed)) {
                 result.success = false;
-                result.error = kNoDeadLetters;
+                result.error = words::kNoDeadLetters;
             } else if (!item.unknown_word.empty()) {
-                result.error = "unknown status '" + item.unknown_word +
-                               "' counts as failed; known: completed, failed, retry, dlq";
+                result.error = words::unknown_status(item.unknown_word);
             }
         }
         if (outcome->lease_released && !outcome->queue.empty()) {
@@ -163,7 +139,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         metrics::QueueFigures figures;
         std::uint64_t settled = 0;
         for (const auto i : group.items) {
-            const auto result = results[i].success ? result_of(request.items[i].status)
+            const auto result = results[i].success ? ack_result(request.items[i].status)
                                                    : metrics::AckResult::refused;
             settled += results[i].success ? 1 : 0;
             ++figures.acks[static_cast<std::size_t>(result)];

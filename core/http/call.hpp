@@ -5,6 +5,7 @@
 #include "broker/admin.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/transaction.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
 #include "model/names.hpp"
@@ -25,6 +26,7 @@ struct Services {
     broker::Push& push;
     broker::Pop& pop;
     broker::Acks& acks;
+    broker::Transactions& transactions;
     broker::Admin& admin;
     Workers& workers;
     const settings::Settings& settings;

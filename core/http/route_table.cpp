@@ -8,7 +8,6 @@ namespace queen::http {
 namespace {
 
 // What later routes wait for, as an answer names it.
-constexpr std::string_view kTransactions = "transactions";
 constexpr std::string_view kMessages = "the message browser";
 constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kGroups = "consumer group administration";
@@ -52,7 +51,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/metrics", metrics, {}},
     {"GET", "/metrics/prometheus", metrics_prometheus, {}},
 
-    {"POST", "/api/v1/transaction", nullptr, kTransactions},
+    {"POST", "/api/v1/transaction", transaction, {}},
 
     {"GET", "/api/v1/messages", nullptr, kMessages},
     {"GET", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},

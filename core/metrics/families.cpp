@@ -21,6 +21,7 @@ constexpr std::array kAll{
     &kAckRequests,
     &kAckMessages,
     &kAckRefused,
+    &kTransactions,
     &kQueuePushRequests,
     &kQueuePushMessages,
     &kQueuePopMessages,

@@ -50,6 +50,8 @@ inline constexpr Family kAckMessages{"queen_process_ack_messages_total", Kind::c
     "Messages settled by acks, whatever their status."};
 inline constexpr Family kAckRefused{"queen_process_ack_refused_total", Kind::counter, "",
     "Items of acks that were not settled."};
+inline constexpr Family kTransactions{"queen_process_transactions_total", Kind::counter, "result",
+    "Transactions, by how they ended. Their messages count as those of pushes and acks."};
 
 // The last full minute, by queue.
 inline constexpr Family kQueuePushRequests{"queen_queue_push_requests_per_minute", Kind::gauge, "queue",

@@ -99,6 +99,11 @@ cross join lateral (
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
 
+const Statement kTransaction{
+    "transaction",
+    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17) t"};
+
 std::span<const Statement* const> all() {
     static const std::array list{
         &kPing,
@@ -126,6 +131,7 @@ std::span<const Statement* const> all() {
         &kOverview,
         &kReseedPage,
         &kReseedWindowPage,
+        &kTransaction,
     };
     return list;
 }

@@ -41,6 +41,7 @@ extern const Statement kListLabels;
 extern const Statement kOverview;
 extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
+extern const Statement kTransaction;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

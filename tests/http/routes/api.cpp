@@ -49,8 +49,9 @@ struct Api::Broker {
           push(api.store, announcer, api.clock, {}),
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
+          transactions(api.transactions, announcer, api.clock, {}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
+          routes({push, pop, acks, transactions, admin, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
                   [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
                   [](json::Writer& writer) {
@@ -68,6 +69,7 @@ struct Api::Broker {
     broker::Push push;
     broker::Pop pop;
     broker::Acks acks;
+    broker::Transactions transactions;
     broker::Admin admin;
     http::Routes routes;
 };

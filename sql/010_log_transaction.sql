@@ -1,0 +1,156 @@
+-- 010_log_transaction.sql: messages stored and messages settled, all of it or nothing.
+--
+-- Isolation: READ COMMITTED, one statement, so its transaction is the caller's. Whatever cannot be
+-- done raises and takes everything back, the queues and partitions it made included.
+-- Lock order: that of a push (queue creation keys, queues, log_partitions by id), then
+-- log_consumers by (partition, group), all of them before the first is changed. Nothing takes
+-- partitions after cursors, so a transaction, a push, an ack and another transaction cannot wait
+-- for each other in a circle (LK-1, LK-2).
+-- Errors, besides those of 003 and 005:
+--   23505  QDUP   a message is in the dedup window already. DETAIL: [{s, i, off}], the segment's
+--                 and the frame's place in the call and the offset that has it.
+--   QTXN0  QTXN   an ack or a required lease was not honoured. DETAIL: [{n, error}] with the ack's
+--                 place in the call, or [{lease}]. error: a refusal of 005, or unresolved, stale,
+--                 noop, dlq.
+
+-- Appends segments as log_push_multi_v1 does, then acks messages by hash as log_ack_by_hash_v1
+-- does. The ack arrays go by message; those of one partition, group and lease are one ack.
+-- p_leases: leases that have to be live. An ack that names a lease is under that lease. One that
+-- names none (null or '') is under the present holder of its cursor, who must be one of p_leases or
+-- of the leases that other acks name; without any lease in the call it is lease-less (TX-5).
+-- Result: {pushes: as log_push_multi_v1, acks: [{partitionId, group, queue, partition,
+-- leaseReleased, covered, dlq, dropped, items: [places]}]}, acks in (partition, group) order.
+CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
+    p_tenant uuid,
+    p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
+    p_verified bigint[], p_blobs bytea[],
+    p_vouch_pids uuid[], p_vouch_from bigint[], p_vouch_upto bigint[], p_vouch_at timestamptz[],
+    p_ack_pids uuid[], p_ack_groups text[], p_ack_workers text[], p_ack_hashes bytea[],
+    p_ack_statuses text[], p_leases text[])
+RETURNS jsonb
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_n       integer := coalesce(cardinality(p_ack_pids), 0);
+    v_pushes  jsonb := '[]';
+    v_acks    jsonb[] := '{}';
+    v_leases  text[];
+    v_workers text[];
+    v_lost    text[];
+    v_wrong   jsonb;
+    v_ack     record;
+    v_answer  jsonb;
+BEGIN
+    IF coalesce(cardinality(p_ack_groups), 0) <> v_n OR coalesce(cardinality(p_ack_workers), 0) <> v_n
+       OR coalesce(cardinality(p_ack_hashes), 0) <> v_n
+       OR coalesce(cardinality(p_ack_statuses), 0) <> v_n THEN
+        RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
+    END IF;
+    PERFORM set_config('lock_timeout', queen._push_lock_timeout(), true);
+
+    IF cardinality(p_queues) > 0 THEN
+        v_pushes := queen.log_push_multi_v1(
+            p_queues, p_partitions, p_counts, p_hashes, p_verified, p_blobs,
+            array_fill(p_tenant, ARRAY[cardinality(p_queues)]),
+            p_vouch_pids, p_vouch_from, p_vouch_upto, p_vouch_at);
+        IF v_pushes @> '[{"status": "duplicate"}]' THEN
+            SELECT jsonb_agg(jsonb_build_object('s', p.n - 1, 'i', d -> 'i', 'off', d -> 'off')
+                             ORDER BY p.n, d -> 'i')
+            INTO v_wrong
+            FROM jsonb_array_elements(v_pushes) WITH ORDINALITY AS p (result, n)
+            CROSS JOIN LATERAL jsonb_array_elements(p.result -> 'dups') d
+            WHERE p.result ->> 'status' = 'duplicate';
+            RAISE EXCEPTION 'QDUP: % pushed before', jsonb_array_length(v_wrong)
+                USING ERRCODE = '23505', DETAIL = v_wrong::text;
+        END IF;
+    END IF;
+
+    -- All cursors in one ordered pass; the locks of the acks below find them held. A partition of
+    -- another tenant is not touched.
+    PERFORM 1
+    FROM (SELECT DISTINCT a.pid, a.grp
+          FROM unnest(p_ack_pids, p_ack_groups) AS a (pid, grp)
+          JOIN queen.log_partitions p ON p.id = a.pid
+          JOIN queen.queues q ON q.id = p.queue_id AND q.tenant_id = p_tenant) w
+    JOIN queen.log_consumers c ON c.partition_id = w.pid AND c.consumer_group = w.grp
+    ORDER BY c.partition_id, c.consumer_group
+    FOR UPDATE OF c;
+
+    v_leases := array_remove(array_remove(p_ack_workers, ''), NULL) || p_leases;
+    SELECT array_agg(CASE WHEN a.worker <> '' THEN a.worker
+                          WHEN cardinality(v_leases) > 0 THEN c.worker_id END ORDER BY a.n),
+           jsonb_agg(jsonb_build_object('n', a.n - 1, 'error', 'invalid or expired lease')
+                     ORDER BY a.n)
+               FILTER (WHERE coalesce(a.worker, '') = '' AND cardinality(v_leases) > 0
+                       AND c.partition_id IS NOT NULL
+                       AND NOT coalesce(c.worker_id = ANY (v_leases)
+                                        AND c.lease_expires_at > queen._clock(), false))
+    INTO v_workers, v_wrong
+    FROM unnest(p_ack_pids, p_ack_groups, p_ack_workers) WITH ORDINALITY AS a (pid, grp, worker, n)
+    LEFT JOIN queen.log_consumers c ON c.partition_id = a.pid AND c.consumer_group = a.grp;
+    IF v_wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'QTXN: % acks refused', jsonb_array_length(v_wrong)
+            USING ERRCODE = 'QTXN0', DETAIL = v_wrong::text;
+    END IF;
+
+    -- A required lease is mostly that of an ack. One that is not is looked for over all cursors,
+    -- which have no index for it: see log_renew_lease_v1. It is not locked: a lease may run out at
+    -- any moment anyhow.
+    v_lost := ARRAY(
+        SELECT unnest(p_leases)
+        EXCEPT SELECT c.worker_id
+        FROM unnest(p_ack_pids, p_ack_groups) AS a (pid, grp)
+        JOIN queen.log_consumers c ON c.partition_id = a.pid AND c.consumer_group = a.grp
+        WHERE c.lease_expires_at > queen._clock());
+    IF cardinality(v_lost) > 0 THEN
+        SELECT jsonb_agg(jsonb_build_object('lease', l.lease) ORDER BY l.lease) INTO v_wrong
+        FROM (SELECT unnest(v_lost) AS lease
+              EXCEPT SELECT c.worker_id
+              FROM queen.log_consumers c
+              JOIN queen.log_partitions p ON p.id = c.partition_id
+              JOIN queen.queues q ON q.id = p.queue_id AND q.tenant_id = p_tenant
+              WHERE c.worker_id = ANY (v_lost) AND c.lease_expires_at > queen._clock()) l;
+        IF v_wrong IS NOT NULL THEN
+            RAISE EXCEPTION 'QTXN: % required leases are not live', jsonb_array_length(v_wrong)
+                USING ERRCODE = 'QTXN0', DETAIL = v_wrong::text;
+        END IF;
+    END IF;
+
+    FOR v_ack IN
+        SELECT a.pid, a.grp, coalesce(a.worker, '') AS worker,
+               array_agg(a.n::integer - 1 ORDER BY a.n) AS items,
+               array_agg(a.hash ORDER BY a.n) AS hashes,
+               array_agg(a.status ORDER BY a.n) AS statuses
+        FROM unnest(p_ack_pids, p_ack_groups, v_workers, p_ack_hashes, p_ack_statuses)
+             WITH ORDINALITY AS a (pid, grp, worker, hash, status, n)
+        GROUP BY 1, 2, 3
+        ORDER BY 1, 2, 3
+    LOOP
+        v_answer := queen.log_ack_by_hash_v1(v_ack.pid, v_ack.grp, v_ack.worker, v_ack.hashes,
+                                             v_ack.statuses, p_tenant);
+        SELECT jsonb_agg(jsonb_build_object('n', i.n, 'error', e.error) ORDER BY i.n)
+        INTO v_wrong
+        FROM unnest(v_ack.items, v_ack.hashes, v_ack.statuses) AS i (n, hash, status)
+        CROSS JOIN LATERAL (SELECT CASE
+            WHEN NOT (v_answer -> 'ok')::boolean THEN v_answer ->> 'error'
+            WHEN v_answer -> 'unresolvedHashes' ? encode(i.hash, 'hex') THEN 'unresolved'
+            WHEN v_answer -> 'staleHashes' ? encode(i.hash, 'hex') THEN 'stale'
+            WHEN i.status <> 'completed'
+                 AND v_answer -> 'noopHashes' ? encode(i.hash, 'hex') THEN 'noop'
+            WHEN (v_answer -> 'dlq')::boolean AND i.status IN ('failed', 'dlq') THEN 'dlq'
+            END AS error) e
+        WHERE e.error IS NOT NULL;
+        IF v_wrong IS NOT NULL THEN
+            RAISE EXCEPTION 'QTXN: % acks refused', jsonb_array_length(v_wrong)
+                USING ERRCODE = 'QTXN0', DETAIL = v_wrong::text;
+        END IF;
+        v_acks := v_acks || (jsonb_build_object('partitionId', v_ack.pid, 'group', v_ack.grp,
+                                                'items', to_jsonb(v_ack.items))
+                             || (v_answer - '{ok,acked,noopHashes,staleHashes,unresolvedHashes}'::text[]));
+    END LOOP;
+    RETURN jsonb_build_object('pushes', v_pushes, 'acks', to_jsonb(v_acks));
+END $$;
+
+-- @
+SELECT queen._keep_only(ARRAY[
+    'log_transaction_v1(uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], '
+        || 'bigint[], bigint[], timestamptz[], uuid[], text[], text[], bytea[], text[], text[])']);

@@ -1,0 +1,71 @@
+// Calls of log_transaction_v1.
+#pragma once
+#include "base/text.hpp"
+#include "model/hash.hpp"
+#include "sql/sql_fixture.hpp"
+
+#include <string>
+#include <vector>
+
+namespace queen::test {
+
+struct TransactionText {
+    struct Push {
+        std::string queue, partition;
+        std::vector<std::string> ids;
+    };
+    struct Ack {
+        std::string pid, group, worker, id, status = "completed";
+    };
+    std::vector<Push> pushes;
+    std::vector<Ack> acks;
+    std::vector<std::string> leases{};
+    std::string tenant{kTenant};
+};
+
+inline std::vector<SqlArg> arguments(const TransactionText& what) {
+    std::vector<std::string> queues, partitions, hashes, blobs, pids, groups, workers, ids, words;
+    std::vector<std::int64_t> counts, verified;
+    for (const auto& push : what.pushes) {
+        queues.push_back(push.queue);
+        partitions.push_back(push.partition);
+        counts.push_back(static_cast<std::int64_t>(push.ids.size()));
+        std::string bytes = "\\x";
+        for (const auto& id : push.ids) {
+            bytes += hash_hex(id);
+        }
+        hashes.push_back(bytes);
+        blobs.push_back("\\x" + to_hex(push.ids.empty() ? "" : push.ids.front()));
+        verified.push_back(-1);
+    }
+    for (const auto& ack : what.acks) {
+        pids.push_back(ack.pid);
+        groups.push_back(ack.group);
+        workers.push_back(ack.worker);
+        ids.push_back(hash(ack.id));
+        words.push_back(ack.status);
+    }
+    return {what.tenant, queues, partitions, counts, hashes, verified,   blobs,
+            pids,        groups, workers,    ids,    words,  what.leases};
+}
+
+inline constexpr const char* kTransactionCall =
+    "queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, null, null, null, null, $8, $9, $10, "
+    "$11, $12, $13)";
+
+/// The answer as JSON text. Throws SqlError.
+inline std::string transact(SqlSession& session, const TransactionText& what) {
+    return session.one(std::string("select ") + kTransactionCall, arguments(what));
+}
+
+/// "ok", or what it was refused with: state and message.
+inline std::string verdict(SqlSession& session, const TransactionText& what) {
+    try {
+        transact(session, what);
+        return "ok";
+    } catch (const SqlError& e) {
+        return e.what();
+    }
+}
+
+} // namespace queen::test
