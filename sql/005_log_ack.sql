@@ -1,28 +1,49 @@
--- 005_log_ack.sql: moving cursors and ending leases.
+-- 005_log_ack.sql: moving cursors, ending leases, filing dead letters.
 --
 -- An ack locks the cursor row and, for several rows, in (partition, group) order; it may wait for
 -- a pop that holds the row, which is short. The row is validated under the lock, so an ack of an
 -- expired or lost lease changes nothing (K08). Only the database's clock judges a lease.
--- Lock order: log_consumers only. Queue settings are read without a lock.
+-- Lock order as in 001: log_consumers, then log_dlq. An ack that brings letters first locks its
+-- queue row FOR KEY SHARE, since log_dlq refers to it and whoever deletes the queue locks from the
+-- queue downwards. Settings are read without a lock.
 -- Expected refusals are values: partition not found, consumer not found, invalid or expired lease,
--- no leased batch, position beyond leased batch, partition not owned by tenant. Raises 22023 for
--- arrays of different length.
+-- no leased batch, position beyond leased batch, batch was begun, partition not owned by tenant.
+-- Raises 22023 for arrays of different length and unknown words.
+--
+-- Dead letters in two steps. SQL cannot open a segment, so the first call, with letters '{}',
+-- changes nothing when dead letters are due and answers with their offsets; the broker reads these
+-- messages and calls again. The second call judges everything anew: what it needs may have become
+-- more.
+--
+-- Inside a transaction of one's own: call log_ack_by_hash_v1 for each (partition, group), in that
+-- order, after all locks of 1 to 3 of the lock order: that is, lock each queue that gets letters
+-- FOR KEY SHARE before any partition. Give p_letter_offsets '{}' at first. Answers to tell apart:
+-- ok false, refused; letters not null, nothing was done: roll back, read those messages, run the
+-- transaction again with them; else settled, filedItems became dead letters, rejectedItems could
+-- not, and noopHashes, staleHashes and unresolvedHashes were not honoured (a completed noop is
+-- harmless). After the commit announce when leaseReleased or freed, with covered.
+--
+-- Signatures grew: the old one goes in the statement that makes the new one, or the calls of
+-- brokers that are still running would be ambiguous between the two.
 
 -- Writes the outcome of an ack to a cursor row that the caller has locked: the cursor, the end of
 -- the lease if p_release, a charge of the retry budget on the head p_charge if that is not null,
 -- or with p_reset a fresh budget. A batch that is not complete leaves the attempt count with its
 -- first open offset, so that the next delivery goes on counting (K18). Completing the batch or
--- passing the head that was charged gives a fresh budget.
+-- passing the head that was charged gives a fresh budget. p_hold: until then nobody gets the
+-- partition in this group; needs p_release.
+DROP FUNCTION IF EXISTS queen._settle(uuid, text, bigint, boolean, bigint, boolean, bigint);
 CREATE OR REPLACE FUNCTION queen._settle(
     p_pid uuid, p_group text, p_committed bigint, p_release boolean, p_charge bigint,
-    p_reset boolean, p_consumed bigint)
+    p_reset boolean, p_consumed bigint, p_hold timestamptz DEFAULT NULL)
 RETURNS void
 LANGUAGE sql AS $$
     UPDATE queen.log_consumers c SET
         committed = p_committed,
         total_consumed = c.total_consumed + p_consumed,
-        worker_id = CASE WHEN p_release THEN NULL ELSE c.worker_id END,
-        lease_expires_at = CASE WHEN p_release THEN NULL ELSE c.lease_expires_at END,
+        worker_id = CASE WHEN p_hold IS NOT NULL THEN ''
+                         WHEN p_release THEN NULL ELSE c.worker_id END,
+        lease_expires_at = CASE WHEN p_release THEN p_hold ELSE c.lease_expires_at END,
         lease_acquired_at = CASE WHEN p_release THEN NULL ELSE c.lease_acquired_at END,
         batch_end = CASE WHEN p_release THEN NULL ELSE c.batch_end END,
         attempt_offset = CASE WHEN p_committed = c.committed THEN c.attempt_offset
@@ -46,20 +67,34 @@ $$;
 -- Completes positions up to p_upto, or with p_ok false gives the batch back. The lease is checked
 -- when p_worker is not empty. Reaching the end of the batch ends the lease and clears retry and
 -- attempt counters, as on the hash path; less moves the cursor and keeps the lease (AK-9).
--- Result: {ok, acked, leaseReleased, covered} or {ok: false, acked: 0, error, ...}; acked: how far
--- the cursor moved; covered: this ack ended the lease with its whole batch completed. p_count:
--- messages in the caller's eyes, for total_consumed; 0: as far as the cursor moved.
+-- Result: {ok, acked, leaseReleased, covered, queue, partition} or {ok: false, acked: 0, error,
+-- ...}; acked: how far the cursor moved; covered: this ack ended the lease with its whole batch
+-- completed. p_count: messages in the caller's eyes, for total_consumed; 0: as far as the cursor
+-- moved. p_tenant, when given, must own the partition. p_first, when given, is the first offset of
+-- the batch, and refused is what was begun already: the caller can then not tell what it completes
+-- from what it repeats (AR-3).
+DROP FUNCTION IF EXISTS queen.log_ack_at_v1(uuid, text, text, bigint, boolean, bigint);
 CREATE OR REPLACE FUNCTION queen.log_ack_at_v1(
     p_pid uuid, p_group text, p_worker text, p_upto bigint, p_ok boolean DEFAULT true,
-    p_count bigint DEFAULT 0)
+    p_count bigint DEFAULT 0, p_tenant uuid DEFAULT NULL, p_first bigint DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
+    v_part  record;
     v_row   record;
     v_to    bigint;
     v_error text;
     v_end   boolean;
 BEGIN
+    SELECT q.tenant_id, q.name AS queue, p.name AS part INTO v_part
+    FROM queen.log_partitions p
+    JOIN queen.queues q ON q.id = p.queue_id
+    WHERE p.id = p_pid;
+    IF v_part.tenant_id <> p_tenant THEN
+        RETURN jsonb_build_object('ok', false, 'acked', 0,
+                                  'error', 'partition not owned by tenant',
+                                  'leaseReleased', false, 'covered', false);
+    END IF;
     SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at INTO v_row
     FROM queen.log_consumers c
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
@@ -74,6 +109,8 @@ BEGIN
         v_error := 'no leased batch';
     ELSIF p_ok AND p_upto > v_row.batch_end THEN
         v_error := 'position beyond leased batch';
+    ELSIF p_ok AND v_row.committed >= p_first THEN
+        v_error := 'batch was begun';
     END IF;
     IF v_error IS NOT NULL THEN
         RETURN jsonb_build_object('ok', false, 'acked', 0, 'error', v_error,
@@ -86,7 +123,8 @@ BEGIN
                           CASE WHEN p_ok AND p_count > 0 THEN p_count
                                ELSE v_to - v_row.committed END);
     RETURN jsonb_build_object('ok', true, 'acked', v_to - v_row.committed,
-                              'leaseReleased', v_end, 'covered', p_ok AND v_end);
+                              'leaseReleased', v_end, 'covered', p_ok AND v_end,
+                              'queue', v_part.queue, 'partition', v_part.part);
 END $$;
 
 -- @
@@ -111,9 +149,12 @@ END $$;
 
 -- @
 -- Many positional acks in one transaction, executed in (partition, group) order, answered in input
--- order: {ok: true, results: [...]}. A refused one leaves its neighbours alone.
+-- order: {ok: true, results: [...]}. A refused one leaves its neighbours alone. p_firsts as
+-- p_first of log_ack_at_v1.
+DROP FUNCTION IF EXISTS queen.log_ack_multi_v1(uuid[], text[], bigint[], text[], bigint[]);
 CREATE OR REPLACE FUNCTION queen.log_ack_multi_v1(
-    p_pids uuid[], p_groups text[], p_ends bigint[], p_workers text[], p_counts bigint[])
+    p_pids uuid[], p_groups text[], p_ends bigint[], p_workers text[], p_counts bigint[],
+    p_tenant uuid DEFAULT NULL, p_firsts bigint[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -123,17 +164,19 @@ DECLARE
 BEGIN
     IF coalesce(cardinality(p_groups), 0) <> v_n OR coalesce(cardinality(p_ends), 0) <> v_n
        OR coalesce(cardinality(p_workers), 0) <> v_n
-       OR coalesce(cardinality(p_counts), 0) <> v_n THEN
+       OR coalesce(cardinality(p_counts), 0) <> v_n
+       OR coalesce(cardinality(p_firsts), v_n) <> v_n THEN
         RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
     END IF;
     FOR v_ack IN
         SELECT u.*
-        FROM unnest(p_pids, p_groups, p_ends, p_workers, p_counts) WITH ORDINALITY
-             AS u (pid, grp, upto, worker, count, ord)
+        FROM unnest(p_pids, p_groups, p_ends, p_workers, p_counts, p_firsts) WITH ORDINALITY
+             AS u (pid, grp, upto, worker, count, first, ord)
         ORDER BY u.pid, u.grp, u.ord
     LOOP
         v_results[v_ack.ord::integer] := queen.log_ack_at_v1(
-            v_ack.pid, v_ack.grp, v_ack.worker, v_ack.upto, true, v_ack.count);
+            v_ack.pid, v_ack.grp, v_ack.worker, v_ack.upto, true, v_ack.count, p_tenant,
+            v_ack.first);
     END LOOP;
     RETURN jsonb_build_object('ok', true, 'results', to_jsonb(v_results));
 END $$;
@@ -178,37 +221,82 @@ END $$;
 -- what is not there is reported: below the cursor noop, elsewhere stale, nowhere unresolved
 -- (AK-5, F-35). The cursor goes to the highest completed position (AK-3), never past the lowest
 -- signal, the head (AK-4, F-36); at one position dlq beats failed beats retry.
--- Head retry: lease released (AK-6). Head failed: one charge of the budget and released while the
--- budget lasts; then a dead letter if the queue wants them, else the message is dropped (AK-7).
--- A dead letter is asked for by dlq: true with off; the lease ends and the head stays (AK-8).
--- Result: {ok, acked, off (the head, null without one), dlq, dropped, leaseReleased, covered,
--- queue, partition, noopHashes, staleHashes, unresolvedHashes} with hashes in hex; ok false comes
--- with error. p_tenant, when given, must own the partition.
+--
+-- Signals are settled in order, each as the head it becomes when those before it are out of the
+-- way. What has to come back ends it: a retry, free of charge (AK-6); a failed one whose budget
+-- lasts, charged once (AK-7). What is given up is passed: dlq, and failed when the budget is spent,
+-- as a dead letter if the queue wants them, else failed is dropped. After that, a message that
+-- nobody named ends it too, unless a completed one lies above it. Passing a message gives what
+-- follows a fresh budget. Any signal ends the lease. With the queue's retry_delay set, a charge
+-- keeps the partition from the group for that long.
+--
+-- Letters, arrays side by side, one element a message: offset, message id, transaction id, trace id
+-- (zeros: none), producer ('': none), payload as stored, whether it is encrypted, time of its
+-- segment. p_letter_offsets null is a caller that has none, and so is p_last: the first position
+-- whose letter is missing stays, and ends it (brokers of the first release call so). Otherwise
+-- missing letters are asked for, and nothing is changed: the answer has their offsets as letters.
+-- p_errors: what consumers said of each hash, '' for nothing; none at all is '{}' or null (DQ-3).
+--
+-- Result: {ok, acked, off (the head, null without one), dlq (a dead letter was filed, or should
+-- have been), dropped, leaseReleased, freed (a retry delay ended early), covered, queue, partition,
+-- letters, filed (offsets), filedItems, rejectedItems (places in p_hashes, from 0), noopHashes,
+-- staleHashes, unresolvedHashes} with hashes in hex; ok false comes with error. p_tenant, when
+-- given, must own the partition.
+DROP FUNCTION IF EXISTS queen.log_ack_by_hash_v1(uuid, text, text, bytea[], text[], uuid);
 CREATE OR REPLACE FUNCTION queen.log_ack_by_hash_v1(
     p_pid uuid, p_group text, p_worker text, p_hashes bytea[], p_statuses text[],
-    p_tenant uuid DEFAULT NULL)
+    p_tenant uuid DEFAULT NULL, p_errors text[] DEFAULT NULL,
+    p_letter_offsets bigint[] DEFAULT NULL, p_letter_ids uuid[] DEFAULT NULL,
+    p_letter_txns text[] DEFAULT NULL, p_letter_traces uuid[] DEFAULT NULL,
+    p_letter_producers text[] DEFAULT NULL, p_letter_payloads bytea[] DEFAULT NULL,
+    p_letter_encrypted boolean[] DEFAULT NULL, p_letter_times timestamptz[] DEFAULT NULL,
+    p_last boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
+    v_n          integer := coalesce(cardinality(p_letter_offsets), 0);
+    v_last       boolean := p_last OR p_letter_offsets IS NULL;
     v_result     jsonb := jsonb_build_object(
         'ok', false, 'acked', 0, 'off', NULL, 'dlq', false, 'dropped', false,
-        'leaseReleased', false, 'covered', false, 'noopHashes', '[]'::jsonb,
-        'staleHashes', '[]'::jsonb, 'unresolvedHashes', '[]'::jsonb);
+        'leaseReleased', false, 'freed', false, 'covered', false, 'letters', NULL,
+        'filed', '[]'::jsonb, 'filedItems', '[]'::jsonb, 'rejectedItems', '[]'::jsonb,
+        'noopHashes', '[]'::jsonb, 'staleHashes', '[]'::jsonb, 'unresolvedHashes', '[]'::jsonb);
     v_part       record;
     v_row        record;
-    v_held       boolean;      -- a live lease bounds the span
+    v_now        timestamptz;
+    v_held       boolean;           -- a live lease bounds the span
+    v_waiting    boolean;           -- a retry delay keeps the partition
     v_positions  bigint[];
     v_rest       bytea[];
-    v_head       bigint;
-    v_head_word  text;
     v_completed  bigint;
     v_to         bigint;
-    v_release    boolean := false;
+    v_signal     record;
+    v_head       bigint;            -- the lowest signal
+    v_passed     boolean := false;  -- one was given up
+    v_stopped    boolean := false;  -- one has to come back
+    v_spent      integer;           -- of the budget of the signal at hand
     v_charge     bigint;
+    v_hold       timestamptz;
     v_dropped    boolean := false;
+    v_filed      bigint[] := '{}';
+    v_retries    integer[] := '{}';
+    v_missing    boolean := false;  -- a letter that can still be brought
+    v_rejected   bigint;            -- the position whose letter cannot
+    v_release    boolean;
+    v_covered    boolean := false;
     v_lists      record;
 BEGIN
-    IF coalesce(cardinality(p_hashes), 0) <> coalesce(cardinality(p_statuses), 0) THEN
+    IF coalesce(cardinality(p_hashes), 0) <> coalesce(cardinality(p_statuses), 0)
+       OR coalesce(nullif(cardinality(p_errors), 0), cardinality(p_hashes))
+          <> cardinality(p_hashes)
+       OR v_n > 0 AND (
+           cardinality(p_letter_ids) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_txns) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_traces) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_producers) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_payloads) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_encrypted) IS DISTINCT FROM v_n
+           OR cardinality(p_letter_times) IS DISTINCT FROM v_n) THEN
         RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
     END IF;
     IF EXISTS (SELECT 1 FROM unnest(p_statuses) s
@@ -216,7 +304,13 @@ BEGIN
         RAISE EXCEPTION 'unknown ack status; allowed: completed, failed, retry, dlq'
             USING ERRCODE = '22023';
     END IF;
-    SELECT q.tenant_id, q.name AS queue, p.name AS part, p.txns_start, q.retry_limit,
+    IF v_n > 0 THEN
+        PERFORM 1 FROM queen.queues q
+        WHERE q.id = (SELECT p.queue_id FROM queen.log_partitions p WHERE p.id = p_pid)
+        FOR KEY SHARE;
+    END IF;
+    SELECT q.id AS queue_id, q.tenant_id, q.name AS queue, p.name AS part, p.txns_start,
+           q.retry_limit, q.retry_delay,
            q.dead_letter_queue OR q.dlq_after_max_retries AS dead_letters
     INTO v_part
     FROM queen.log_partitions p
@@ -237,8 +331,9 @@ BEGIN
     IF NOT FOUND THEN
         RETURN v_result || jsonb_build_object('error', 'consumer not found');
     END IF;
+    v_now := queen._clock();
     v_held := v_row.batch_end IS NOT NULL AND v_row.worker_id IS NOT NULL
-              AND coalesce(v_row.lease_expires_at > queen._clock(), false);
+              AND coalesce(v_row.lease_expires_at > v_now, false);
     IF coalesce(p_worker, '') <> ''
        AND NOT (v_held AND v_row.worker_id = p_worker) THEN
         RETURN v_result || jsonb_build_object('error', 'invalid or expired lease');
@@ -249,41 +344,109 @@ BEGIN
     LEFT JOIN queen._resolve(
         p_pid, p_hashes, greatest(v_row.committed + 1, v_part.txns_start),
         CASE WHEN v_held THEN v_row.batch_end ELSE 9223372036854775807 END) r ON r.n = u.ord;
-
-    SELECT a.pos, a.word INTO v_head, v_head_word
-    FROM unnest(v_positions, p_statuses) AS a (pos, word)
-    WHERE a.pos IS NOT NULL AND a.word <> 'completed'
-    ORDER BY a.pos, array_position(ARRAY['dlq', 'failed', 'retry'], a.word)
-    LIMIT 1;
     SELECT max(a.pos) INTO v_completed
     FROM unnest(v_positions, p_statuses) AS a (pos, word) WHERE a.word = 'completed';
-    v_to := greatest(v_row.committed, least(v_completed, v_head - 1));
-    IF v_completed IS NULL THEN
-        v_to := v_row.committed;
+
+    v_to := v_row.committed;
+    v_completed := greatest(v_completed, v_to);
+    FOR v_signal IN
+        SELECT n.pos, n.rank, l.pos IS NOT NULL AS letter
+        FROM (SELECT a.pos, min(array_position(ARRAY['dlq', 'failed', 'retry'], a.word)) AS rank
+              FROM unnest(v_positions, p_statuses) AS a (pos, word)
+              WHERE a.pos IS NOT NULL AND a.word <> 'completed'
+              GROUP BY a.pos) n
+        LEFT JOIN unnest(p_letter_offsets) AS l (pos) ON l.pos = n.pos
+        ORDER BY n.pos
+    LOOP
+        v_head := coalesce(v_head, v_signal.pos);
+        v_to := greatest(v_to, least(v_completed, v_signal.pos - 1));
+        -- The budget counts once per call, and starts anew when this call passes what was charged.
+        v_spent := CASE WHEN v_passed OR v_to >= v_row.retry_offset THEN 0
+                        ELSE v_row.batch_retry_count END;
+        v_stopped := true;
+        EXIT WHEN v_signal.rank = 3 OR v_passed AND v_to < v_signal.pos - 1;
+        IF v_signal.rank = 2 AND v_spent < v_part.retry_limit THEN
+            v_charge := v_signal.pos;
+            EXIT;
+        ELSIF v_signal.rank = 1 OR v_part.dead_letters THEN
+            IF v_last AND NOT v_signal.letter THEN
+                v_rejected := v_signal.pos;
+                EXIT;
+            END IF;
+            v_missing := v_missing OR NOT v_signal.letter;
+            v_filed := array_append(v_filed, v_signal.pos);
+            v_retries := array_append(v_retries, v_spent);
+        ELSE
+            v_dropped := true;
+        END IF;
+        v_stopped := false;
+        v_passed := true;
+        v_to := v_signal.pos;
+    END LOOP;
+    IF NOT v_stopped THEN
+        v_to := greatest(v_to, v_completed);
+    END IF;
+    IF v_missing THEN
+        RETURN v_result || jsonb_build_object(
+            'ok', true, 'off', v_head, 'dlq', true, 'letters', to_jsonb(v_filed));
     END IF;
 
-    IF v_head IS NOT NULL THEN
+    v_waiting := coalesce(v_row.worker_id = '' AND v_row.lease_expires_at > v_now, false)
+                 AND v_row.batch_end IS NULL;
+    IF v_waiting THEN
+        -- Ends with the head it was for; whatever else is acked meanwhile does not hasten that.
+        v_release := v_charge IS NOT NULL OR coalesce(v_to >= v_row.retry_offset, false);
+    ELSIF v_head IS NOT NULL THEN
         v_release := true;
-        v_result := v_result || jsonb_build_object('off', v_head);
-        -- The budget counts once per call, and starts anew when this call passes the charged head.
-        IF v_head_word = 'failed'
-           AND (CASE WHEN v_to >= v_row.retry_offset THEN 0 ELSE v_row.batch_retry_count END)
-               < v_part.retry_limit THEN
-            v_charge := v_head;
-        ELSIF v_head_word = 'dlq' OR (v_head_word = 'failed' AND v_part.dead_letters) THEN
-            v_result := v_result || jsonb_build_object('dlq', true);
-        ELSIF v_head_word = 'failed' THEN
-            v_to := v_head;
-            v_dropped := true;
-            v_result := v_result || jsonb_build_object('dropped', true);
-        END IF;
-    ELSIF v_row.batch_end IS NOT NULL AND v_to >= v_row.batch_end THEN
-        v_release := true;
-        v_result := v_result || jsonb_build_object('covered', v_held);
+    ELSE
+        v_release := coalesce(v_to >= v_row.batch_end, false);
+        v_covered := v_release AND v_held;
+    END IF;
+    IF v_charge IS NOT NULL AND v_part.retry_delay > 0 THEN
+        v_hold := v_now + v_part.retry_delay * interval '1 ms';
     END IF;
     IF v_release OR v_to > v_row.committed THEN
-        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge, v_dropped,
-                              v_to - v_row.committed);
+        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge, v_passed,
+                              v_to - v_row.committed, v_hold);
+    END IF;
+    IF cardinality(v_filed) > 0 THEN
+        INSERT INTO queen.log_dlq
+            (queue_id, partition_id, consumer_group, "offset", message_id, transaction_id,
+             trace_id, producer_sub, payload, encrypted, error, retry_count, created_at, failed_at)
+        SELECT v_part.queue_id, p_pid, p_group, f.pos, l.id, l.txn,
+               nullif(l.trace, '00000000-0000-0000-0000-000000000000'), nullif(l.producer, ''),
+               l.payload, l.encrypted, coalesce(o.error, h.error, 'Retries exhausted'), f.retries,
+               l.at, v_now
+        FROM unnest(v_filed, v_retries) AS f (pos, retries)
+        JOIN unnest(p_letter_offsets, p_letter_ids, p_letter_txns, p_letter_traces,
+                    p_letter_producers, p_letter_payloads, p_letter_encrypted, p_letter_times)
+             AS l (pos, id, txn, trace, producer, payload, encrypted, at) ON l.pos = f.pos
+        LEFT JOIN (
+            SELECT DISTINCT ON (a.pos) a.pos, a.error
+            FROM unnest(v_positions, p_statuses, p_errors) WITH ORDINALITY
+                 AS a (pos, word, error, ord)
+            WHERE a.word <> 'completed' AND a.error <> ''
+            ORDER BY a.pos, a.ord) o ON o.pos = f.pos
+        LEFT JOIN (
+            SELECT a.error
+            FROM unnest(v_positions, p_statuses, p_errors) WITH ORDINALITY
+                 AS a (pos, word, error, ord)
+            WHERE a.word <> 'completed' AND a.error <> ''
+            ORDER BY a.pos IS DISTINCT FROM v_head, a.ord LIMIT 1) h ON true
+        ORDER BY f.pos;
+    END IF;
+    IF cardinality(v_filed) > 0 OR v_rejected IS NOT NULL THEN
+        SELECT coalesce(jsonb_agg(a.ord - 1 ORDER BY a.ord)
+                            FILTER (WHERE a.pos IS DISTINCT FROM v_rejected), '[]') AS filed,
+               coalesce(jsonb_agg(a.ord - 1 ORDER BY a.ord)
+                            FILTER (WHERE a.pos = v_rejected), '[]') AS rejected
+        INTO v_lists
+        FROM unnest(v_positions, p_statuses) WITH ORDINALITY AS a (pos, word, ord)
+        JOIN unnest(array_append(v_filed, v_rejected)) AS f (pos) ON f.pos = a.pos
+        WHERE a.word IN ('dlq', 'failed');
+        v_result := v_result || jsonb_build_object(
+            'dlq', true, 'filed', to_jsonb(v_filed), 'filedItems', v_lists.filed,
+            'rejectedItems', v_lists.rejected);
     END IF;
 
     -- What was not in the span is classified by a second look, which is rare.
@@ -305,8 +468,9 @@ BEGIN
             'unresolvedHashes', v_lists.unresolved);
     END IF;
     RETURN v_result || jsonb_build_object(
-        'ok', true, 'acked', v_to - v_row.committed,
-        'leaseReleased', v_release AND v_row.worker_id IS NOT NULL);
+        'ok', true, 'acked', v_to - v_row.committed, 'off', v_head, 'dropped', v_dropped,
+        'covered', v_covered, 'freed', v_waiting AND v_release AND v_hold IS NULL,
+        'leaseReleased', v_release AND coalesce(v_row.worker_id, '') <> '');
 END $$;
 
 -- @
@@ -355,17 +519,17 @@ BEGIN
         attempt_offset = c.prior_attempt_offset, attempt_count = c.prior_attempt_count,
         prior_attempt_offset = NULL, prior_attempt_count = 0
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
-      AND c.worker_id = p_worker AND c.lease_expires_at > queen._clock();
+      AND c.worker_id = p_worker AND p_worker <> '' AND c.lease_expires_at > queen._clock();
     RETURN FOUND;
 END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
-    '_settle(uuid, text, bigint, boolean, bigint, boolean, bigint)',
+    '_settle(uuid, text, bigint, boolean, bigint, boolean, bigint, timestamptz)',
     '_resolve(uuid, bytea[], bigint, bigint)',
-    'log_ack_at_v1(uuid, text, text, bigint, boolean, bigint)',
+    'log_ack_at_v1(uuid, text, text, bigint, boolean, bigint, uuid, bigint)',
     'log_ack_v1(text, text, text, text, bigint, boolean, bigint, uuid)',
-    'log_ack_multi_v1(uuid[], text[], bigint[], text[], bigint[])',
-    'log_ack_by_hash_v1(uuid, text, text, bytea[], text[], uuid)',
+    'log_ack_multi_v1(uuid[], text[], bigint[], text[], bigint[], uuid, bigint[])',
+    'log_ack_by_hash_v1(uuid, text, text, bytea[], text[], uuid, text[], bigint[], uuid[], text[], uuid[], text[], bytea[], boolean[], timestamptz[], boolean)',
     'log_renew_lease_v1(text, integer, uuid[])',
     'log_release_undelivered_v1(uuid, text, text)']);

@@ -73,12 +73,42 @@ TEST_F(AckAt, ManyAtOnceAreAnsweredInInputOrder) {
                   .column(0),
               "1 1 invalid or expired lease consumer not found");
     EXPECT_EQ(member(answer, "ok"), "true");
+    EXPECT_EQ(sql.query("select concat_ws(',', r ->> 'queue', r ->> 'partition', r ->> 'covered') "
+                        "from jsonb_array_elements($1::jsonb -> 'results') with ordinality t (r, "
+                        "n) order by n limit 2",
+                        {answer})
+                  .column(0),
+              "q,r,true q,p,false");
     EXPECT_EQ(sql.one("select queen.log_ack_multi_v1('{}', '{}', '{}', '{}', '{}')"),
               R"({"ok": true, "results": []})");
     EXPECT_THROW(sql.query("select queen.log_ack_multi_v1(array[$1]::uuid[], '{}', '{}', '{}', "
                            "'{}')",
                            {pid()}),
                  SqlError);
+}
+
+// AR-3: what memory knows of a batch is held against what is so.
+TEST_F(AckAt, ManyAtOnceAreRefusedToAnotherTenantAndForABatchThatWasBegun) {
+    push("q", "p", {"a", "b", "c"});
+    push("q", "r", {"a", "b"});
+    pop({.budget = 1, .auto_ack = true});
+    pop({});
+    pop({.partition = "r"});
+    const auto multi = [&](const std::string& tenant, const std::vector<std::int64_t>& firsts) {
+        return sql
+            .query("select coalesce(r ->> 'error', r ->> 'acked') from jsonb_array_elements("
+                   "queen.log_ack_multi_v1(array[$1, $2]::uuid[], array['g', 'g'], array[2, 1], "
+                   "array['w', 'w'], array[0, 0], $3, $4) -> 'results') with ordinality t (r, n) "
+                   "order by n",
+                   {pid(), pid("r"), tenant, firsts})
+            .column(0);
+    };
+    EXPECT_EQ(multi("00000000-0000-0000-0000-000000000002", {1, 0}),
+              "partition not owned by tenant partition not owned by tenant");
+    ack({{"b", "completed"}});
+    EXPECT_EQ(multi(std::string(kTenant), {1, 0}), "batch was begun 2");
+    EXPECT_EQ(cursor("concat_ws(',', committed, worker_id, total_consumed)"), "1,w,2");
+    EXPECT_EQ(multi(std::string(kTenant), {2, 0}), "1 invalid or expired lease");
 }
 
 class AckByHash : public SqlTest {
@@ -93,9 +123,11 @@ TEST_F(AckByHash, AllCompletedReleasesAndIsCovered) {
     push("q", "p", {"a", "b"});
     lease();
     const std::string answer = ack({{"b", "completed"}, {"a", "completed"}});
-    EXPECT_EQ(answer, R"({"ok": true, "dlq": false, "off": null, "acked": 2, "queue": "q", )"
-                      R"("covered": true, "dropped": false, "partition": "p", "noopHashes": [], )"
-                      R"("staleHashes": [], "leaseReleased": true, "unresolvedHashes": []})");
+    EXPECT_EQ(answer, R"({"ok": true, "dlq": false, "off": null, "acked": 2, "filed": [], )"
+                      R"("freed": false, "queue": "q", "covered": true, "dropped": false, )"
+                      R"("letters": null, "partition": "p", "filedItems": [], )"
+                      R"("noopHashes": [], "staleHashes": [], "leaseReleased": true, )"
+                      R"("rejectedItems": [], "unresolvedHashes": []})");
     EXPECT_EQ(state(), "1 - 0");
     EXPECT_EQ(cursor("attempt_offset is null and attempt_count = 0"), "t");
 }
@@ -141,7 +173,8 @@ TEST_F(AckByHash, FailedChargesTheBudgetOncePerCallUntilItIsSpent) {
         EXPECT_EQ(member(answer, "dlq") + member(answer, "leaseReleased"), "falsetrue");
         EXPECT_EQ(state(), "-1 - " + std::to_string(failures));
     }
-    // Spent: a dead letter is wanted. The lease ends and the head stays.
+    // Spent: a dead letter is wanted, which this caller cannot bring (as brokers of the first
+    // release): the lease ends and the head stays.
     lease();
     const std::string answer = ack({{"a", "failed"}});
     EXPECT_EQ(member(answer, "dlq") + member(answer, "off") + member(answer, "leaseReleased"),
@@ -180,7 +213,7 @@ TEST_F(AckByHash, EitherFlagWantsDeadLetters) {
 }
 
 // AK-8
-TEST_F(AckByHash, DlqAsksAtOnceAndLeavesTheHead) {
+TEST_F(AckByHash, DlqOfACallerWithoutLettersLeavesTheHead) {
     push("q", "p", {"a", "b"});
     lease();
     const std::string answer = ack({{"a", "completed"}, {"b", "dlq"}});

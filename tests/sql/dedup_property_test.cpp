@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 
 namespace queen::test {
 namespace {
@@ -25,28 +24,15 @@ const std::map<std::string, Break> kBreaks{
     {"stamp", {"p_vouch_at = (CASE", "p_vouch_at IS NOT NULL OR p_vouch_at = (CASE"}},
 };
 
-void install_broken(SqlSession& session, const std::string& name) {
-    const auto& [from, to] = kBreaks.at(name);
-    bool found = false;
-    for (const auto& file : read_sql_files()) {
-        for (auto statement : file.statements) {
-            if (const auto at = statement.find(from); at != std::string::npos) {
-                found = true;
-                statement.replace(at, from.size(), to);
-            }
-            session.script(statement);
-        }
-    }
-    if (!found) {
-        throw std::runtime_error("the broken copy has to follow the code: " + from);
-    }
-}
-
 SqlSession& session() {
     static SqlSession session = [] {
         SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
         const char* broken = std::getenv("QUEEN_BREAK");
-        broken != nullptr ? install_broken(fresh, broken) : install_schema(fresh);
+        if (broken != nullptr) {
+            install_broken_schema(fresh, kBreaks.at(broken).from, kBreaks.at(broken).to);
+        } else {
+            install_schema(fresh);
+        }
         fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
                      "VOLATILE AS $$ SELECT timestamptz 'epoch' + "
                      "current_setting('test.now')::bigint * interval '1 microsecond' $$; "
