@@ -112,7 +112,8 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         for (std::size_t i = 0; i < request.acks.size(); ++i) {
             const auto& [item, group] = request.acks[i];
             call.acks.push_back({partitions[i], group, item.lease_id,
-                                 hash_transaction_id(item.transaction_id), item.status});
+                                 hash_transaction_id(item.transaction_id), item.status,
+                                 item.error});
         }
         call.required_leases = request.required_leases;
         owner.store_.transact(owner.clock_.now() + owner.options_.wait, std::move(call),
@@ -165,14 +166,12 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         }
         result.acks.resize(request.acks.size());
         for (const auto& settled : outcome.settled) {
-            if (settled.lease_released) {
+            if (settled.lease_released || settled.freed) {
                 owner.announcer_.released(request.tenant, settled.queue, settled.partition,
                                           settled.partition_id, settled.group, settled.covered);
             }
-            for (const auto i : settled.acks) {
-                if (i < result.acks.size()) {
-                    result.acks[i].dlq = settled.dlq;
-                }
+            for (const auto i : settled.filed) {
+                result.acks.at(i).dlq = true;
             }
         }
         for (std::size_t i = 0; i < request.acks.size(); ++i) {

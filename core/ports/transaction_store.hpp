@@ -13,6 +13,7 @@ struct TransactionAck {
     std::string lease_id; ///< empty: the present holder's, who must be among the leases given
     TxnHash hash;
     AckStatus status = AckStatus::completed;
+    std::string reason{}; ///< the consumer's, for the dead letter that may come of it
 };
 
 struct TransactionCall {
@@ -53,8 +54,9 @@ struct TransactionOutcome {
         Uuid partition_id;
         std::string group, queue, partition;
         bool lease_released = false;
-        bool covered = false; ///< the lease ended with its whole batch completed
-        bool dlq = false;     ///< a dead letter was filed
+        bool freed = false;             ///< a retry delay ended before its time
+        bool covered = false;           ///< the lease ended with its whole batch completed
+        std::vector<std::size_t> filed; ///< acks whose message became a dead letter
     };
 
     Kind kind = Kind::committed;

@@ -31,13 +31,14 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
         return fail(arrays.error());
     }
     std::vector<Uuid> partitions;
-    std::vector<std::string_view> groups, workers, hashes, statuses;
+    std::vector<std::string_view> groups, workers, hashes, statuses, reasons;
     for (const TransactionAck& ack : call.acks) {
         partitions.push_back(ack.partition_id);
         groups.push_back(ack.group);
         workers.push_back(ack.lease_id);
         hashes.push_back(ack.hash.view());
         statuses.push_back(status_text(ack.status));
+        reasons.push_back(ack.reason);
     }
     const std::vector<std::string_view> leases(call.required_leases.begin(),
                                                call.required_leases.end());
@@ -46,7 +47,7 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     arrays->add_segments(parameters);
     arrays->add_vouches(parameters);
     parameters.uuid_array(partitions).text_array(groups).text_array(workers);
-    parameters.bytea_array(hashes).text_array(statuses).text_array(leases);
+    parameters.bytea_array(hashes).text_array(statuses).text_array(reasons).text_array(leases);
     return session.run(sql::kTransaction, parameters);
 }
 
@@ -75,6 +76,14 @@ std::size_t place(Value value, bool& fits) {
     const auto number = value.integer();
     fits = fits && number && *number >= 0;
     return static_cast<std::size_t>(number.value_or(0));
+}
+
+std::vector<std::size_t> places(Value list, bool& fits) {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        all.push_back(place(list.at(i), fits));
+    }
+    return all;
 }
 
 TransactionOutcome::Rejection rejection_of(Value element, bool& fits) {
@@ -148,21 +157,21 @@ Result<std::vector<Settled>> read_settled(std::string_view json) {
         const auto id = parse_uuid(element["partitionId"].string());
         const auto released = element["leaseReleased"].boolean();
         const auto covered = element["covered"].boolean();
-        const auto dlq = element["dlq"].boolean();
-        fits = fits && id && released && covered && dlq &&
+        const auto freed = element["freed"].boolean();
+        fits = fits && id && released && covered && freed &&
                element["queue"].is(json::Kind::string) &&
                element["partition"].is(json::Kind::string) &&
-               element["group"].is(json::Kind::string) && element["items"].is(json::Kind::array);
+               element["group"].is(json::Kind::string) && element["items"].is(json::Kind::array) &&
+               element["filed"].is(json::Kind::array);
         settled.partition_id = id.value_or(Uuid{});
         settled.group = element["group"].string();
         settled.queue = element["queue"].string();
         settled.partition = element["partition"].string();
         settled.lease_released = released.value_or(false);
         settled.covered = covered.value_or(false);
-        settled.dlq = dlq.value_or(false);
-        for (std::size_t a = 0; a < element["items"].size(); ++a) {
-            settled.acks.push_back(place(element["items"].at(a), fits));
-        }
+        settled.freed = freed.value_or(false);
+        settled.acks = places(element["items"], fits);
+        settled.filed = places(element["filed"], fits);
         all.push_back(std::move(settled));
     }
     if (!fits) {

@@ -102,7 +102,7 @@ cross join lateral (
 const Statement kTransaction{
     "transaction",
     "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17) t"};
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) t"};
 
 std::span<const Statement* const> all() {
     static const std::array list{

@@ -15,17 +15,21 @@ struct TransactionText {
         std::vector<std::string> ids;
     };
     struct Ack {
-        std::string pid, group, worker, id, status = "completed";
+        std::string pid, group, worker, id, status = "completed", error{};
     };
     std::vector<Push> pushes;
     std::vector<Ack> acks;
     std::vector<std::string> leases{};
     std::string tenant{kTenant};
+    /// Messages brought as dead letters; their content is made up from pid and offset.
+    std::vector<std::pair<std::string, std::int64_t>> letters{};
+    bool last = false;
 };
 
 inline std::vector<SqlArg> arguments(const TransactionText& what) {
-    std::vector<std::string> queues, partitions, hashes, blobs, pids, groups, workers, ids, words;
-    std::vector<std::int64_t> counts, verified;
+    std::vector<std::string> queues, partitions, hashes, blobs, pids, groups, workers, ids, words,
+        errors, letter_pids;
+    std::vector<std::int64_t> counts, verified, offsets;
     for (const auto& push : what.pushes) {
         queues.push_back(push.queue);
         partitions.push_back(push.partition);
@@ -44,14 +48,28 @@ inline std::vector<SqlArg> arguments(const TransactionText& what) {
         workers.push_back(ack.worker);
         ids.push_back(hash(ack.id));
         words.push_back(ack.status);
+        errors.push_back(ack.error);
     }
-    return {what.tenant, queues, partitions, counts, hashes, verified,   blobs,
-            pids,        groups, workers,    ids,    words,  what.leases};
+    for (const auto& [pid, offset] : what.letters) {
+        letter_pids.push_back(pid);
+        offsets.push_back(offset);
+    }
+    return {what.tenant, queues,      partitions,  counts,  hashes,   verified,
+            blobs,       pids,        groups,      workers, ids,      words,
+            errors,      what.leases, letter_pids, offsets, what.last};
 }
 
 inline constexpr const char* kTransactionCall =
     "queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, null, null, null, null, $8, $9, $10, "
-    "$11, $12, $13)";
+    "$11, $12, $13, $14, l.pids, l.offsets, l.ids, l.txns, l.traces, l.producers, l.payloads, "
+    "l.encrypted, l.times, $17) from (select coalesce(array_agg(p), '{}') as pids, "
+    "coalesce(array_agg(o), '{}') as offsets, "
+    "array_agg(('00000000-0000-0000-0001-' || lpad(o::text, 12, '0'))::uuid) as ids, "
+    "array_agg('m' || o) as txns, "
+    "array_agg('00000000-0000-0000-0000-000000000000'::uuid) as traces, "
+    "array_agg(''::text) as producers, array_agg(convert_to(o::text, 'UTF8')) as payloads, "
+    "array_agg(false) as encrypted, array_agg(timestamptz '2029-12-31 00:00:00+00') as times "
+    "from unnest($15::uuid[], $16::bigint[]) as u (p, o)) l";
 
 /// The answer as JSON text. Throws SqlError.
 inline std::string transact(SqlSession& session, const TransactionText& what) {

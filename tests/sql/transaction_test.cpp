@@ -55,7 +55,7 @@ TEST_F(Transaction, StoresAndSettlesAtOnceAndAnswersByPlace) {
               "queued0 queued1");
     EXPECT_EQ(sql.one("select $1::jsonb #- '{acks,0,partitionId}' -> 'acks' @> "
                       "'[{\"group\": \"g\", \"queue\": \"in\", \"partition\": \"p\", \"items\": "
-                      "[0, 1], \"leaseReleased\": true, \"covered\": true, \"dlq\": false}]'",
+                      "[0, 1], \"leaseReleased\": true, \"covered\": true, \"filed\": []}]'",
                       {answer}),
               "t")
         << answer;
@@ -201,14 +201,54 @@ TEST_F(Transaction, AMessageOfTheSameTransactionCanBeSettledInIt) {
     EXPECT_EQ(committed(), "1");
 }
 
+// Dead letters are filed inside the transaction: first it says what it wants and does nothing.
+TEST_F(Transaction, DeadLettersAreAskedForAndThenFiledWithTheRest) {
+    push("in", "p", {"a", "b", "c"});
+    push("in", "q", {"d"});
+    lease("w");
+    ASSERT_NE(pop({.queue = "in", .partition = "q", .worker = "v"}), "");
+    TransactionText what{
+        .pushes = {{"out", "z", {"n"}}},
+        .acks = {done("a", "w"),
+                 done("b", "w", "dlq"),
+                 done("c", "w", "dlq"),
+                 {.pid = pid("q", "in"), .group = "g", .worker = "v", .id = "d", .status = "dlq"}}};
+    what.acks[2].error = "why c";
+    expect_refusal(what, R"("offsets": [1, 2])");
+    EXPECT_THAT(run(what), StartsWith("QDLQ0: ERROR:  QDLQ: 2 acks"));
+    what.letters = {{pid("p", "in"), 1}, {pid("p", "in"), 2}};
+    expect_refusal(what, R"("offsets": [0])"); // one is still missing: nothing is done
+    what.letters.emplace_back(pid("q", "in"), 0);
+    const auto answer = transact(sql, what);
+    EXPECT_EQ(sql.one("select string_agg(a ->> 'filed', ' ' order by a ->> 'filed') from "
+                      "jsonb_array_elements($1::jsonb -> 'acks') a",
+                      {answer}),
+              "[1, 2] [3]")
+        << answer;
+    EXPECT_EQ(sql.one("select string_agg(concat_ws(':', p.name, d.\"offset\", "
+                      "convert_from(d.payload, 'UTF8'), d.error), ' ' order by p.name, "
+                      "d.\"offset\") from queen.log_dlq d join queen.log_partitions p on p.id = "
+                      "d.partition_id"),
+              "p:1:1:why c p:2:2:why c q:0:0:Retries exhausted");
+    EXPECT_EQ(committed(), "2");
+    EXPECT_EQ(sql.integer("select count(*) from queen.queues where name = 'out'"), 1);
+}
+
+TEST_F(Transaction, ALetterThatCannotBeHadIsARefusal) {
+    push("in", "p", {"a"});
+    lease("w");
+    expect_refusal({.acks = {done("a", "w", "dlq")}, .leases = {}, .last = true},
+                   R"([{"n": 0, "error": "dlq"}])");
+}
+
 TEST_F(Transaction, ArraysOfDifferentLengthAreRefused) {
     EXPECT_THROW(sql.one("select queen.log_transaction_v1($1, '{}', '{}', '{}', '{}', '{}', '{}', "
                          "null, null, null, null, array[gen_random_uuid()], '{}', '{}', '{}', "
-                         "'{}', '{}')",
+                         "'{}', '{}', '{}')",
                          {kTenant}),
                  SqlError);
     EXPECT_THROW(sql.one("select queen.log_transaction_v1($1, '{q}', '{}', '{}', '{}', '{}', '{}', "
-                         "null, null, null, null, '{}', '{}', '{}', '{}', '{}', '{}')",
+                         "null, null, null, null, '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
                          {kTenant}),
                  SqlError);
 }
