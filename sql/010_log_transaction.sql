@@ -17,6 +17,22 @@
 --                 DETAIL: [{partitionId, offsets}]. Run it again with them; what it needs by then
 --                 may have become more.
 
+-- Which of these leases are not live, in this tenant. Looks at every cursor, since an index on
+-- worker_id would cost each claim and each ack their HOT update: see log_renew_lease_v1.
+CREATE OR REPLACE FUNCTION queen._lost_leases(p_tenant uuid, p_leases text[])
+RETURNS text[]
+LANGUAGE sql STABLE
+SET enable_seqscan = on AS $$
+    SELECT ARRAY(SELECT unnest(p_leases)
+                 EXCEPT SELECT c.worker_id
+                 FROM queen.log_consumers c
+                 JOIN queen.log_partitions p ON p.id = c.partition_id
+                 JOIN queen.queues q ON q.id = p.queue_id AND q.tenant_id = p_tenant
+                 WHERE c.worker_id = ANY (p_leases) AND c.lease_expires_at > queen._clock()
+                 ORDER BY 1)
+$$;
+
+-- @
 -- Appends segments as log_push_multi_v1 does, then acks messages by hash as log_ack_by_hash_v1
 -- does. The ack arrays go by message; those of one partition, group and lease are one ack.
 -- p_leases: leases that have to be live. An ack that names a lease is under that lease. One that
@@ -40,7 +56,10 @@ CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
     p_letter_payloads bytea[] DEFAULT '{}', p_letter_encrypted boolean[] DEFAULT '{}',
     p_letter_times timestamptz[] DEFAULT '{}', p_last boolean DEFAULT false)
 RETURNS jsonb
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+-- A plan made while the tables are small stays when they have grown. Joins are left alone: those
+-- over hashes need theirs.
+SET enable_seqscan = off AS $$
 DECLARE
     v_n       integer := coalesce(cardinality(p_ack_pids), 0);
     v_pushes  jsonb := '[]';
@@ -92,16 +111,20 @@ BEGIN
         END IF;
     END IF;
 
-    -- All cursors in one ordered pass; the locks of the acks below find them held. A partition of
-    -- another tenant is not touched.
-    PERFORM 1
-    FROM (SELECT DISTINCT a.pid, a.grp
-          FROM unnest(p_ack_pids, p_ack_groups) AS a (pid, grp)
-          JOIN queen.log_partitions p ON p.id = a.pid
-          JOIN queen.queues q ON q.id = p.queue_id AND q.tenant_id = p_tenant) w
-    JOIN queen.log_consumers c ON c.partition_id = w.pid AND c.consumer_group = w.grp
-    ORDER BY c.partition_id, c.consumer_group
-    FOR UPDATE OF c;
+    -- All cursors in order; the locks of the acks below find them held. A partition of another
+    -- tenant is not touched. One look-up each, here and below: a join would read whole tables for
+    -- as long as it was planned while they were small.
+    FOR v_ack IN
+        SELECT DISTINCT a.pid, a.grp FROM unnest(p_ack_pids, p_ack_groups) AS a (pid, grp)
+        ORDER BY 1, 2
+    LOOP
+        PERFORM 1 FROM queen.log_consumers c
+        WHERE c.partition_id = v_ack.pid AND c.consumer_group = v_ack.grp
+          AND p_tenant = (SELECT q.tenant_id FROM queen.queues q
+                          WHERE q.id = (SELECT p.queue_id FROM queen.log_partitions p
+                                        WHERE p.id = v_ack.pid))
+        FOR UPDATE OF c;
+    END LOOP;
 
     v_leases := array_remove(array_remove(p_ack_workers, ''), NULL) || p_leases;
     SELECT array_agg(CASE WHEN a.worker <> '' THEN a.worker
@@ -114,32 +137,32 @@ BEGIN
                                         AND c.lease_expires_at > queen._clock(), false))
     INTO v_workers, v_wrong
     FROM unnest(p_ack_pids, p_ack_groups, p_ack_workers) WITH ORDINALITY AS a (pid, grp, worker, n)
-    LEFT JOIN queen.log_consumers c ON c.partition_id = a.pid AND c.consumer_group = a.grp;
+    LEFT JOIN LATERAL (SELECT k.partition_id, k.worker_id, k.lease_expires_at
+                       FROM queen.log_consumers k
+                       WHERE k.partition_id = a.pid AND k.consumer_group = a.grp
+                       OFFSET 0) c ON true;
     IF v_wrong IS NOT NULL THEN
         RAISE EXCEPTION 'QTXN: % acks refused', jsonb_array_length(v_wrong)
             USING ERRCODE = 'QTXN0', DETAIL = v_wrong::text;
     END IF;
 
-    -- A required lease is mostly that of an ack. One that is not is looked for over all cursors,
-    -- which have no index for it: see log_renew_lease_v1. It is not locked: a lease may run out at
-    -- any moment anyhow.
+    -- A required lease is mostly that of an ack. One that is not is looked for; its cursor is not
+    -- locked: a lease may run out at any moment anyhow.
     v_lost := ARRAY(
         SELECT unnest(p_leases)
         EXCEPT SELECT c.worker_id
         FROM unnest(p_ack_pids, p_ack_groups) AS a (pid, grp)
-        JOIN queen.log_consumers c ON c.partition_id = a.pid AND c.consumer_group = a.grp
-        WHERE c.lease_expires_at > queen._clock());
+        CROSS JOIN LATERAL (SELECT k.worker_id
+                            FROM queen.log_consumers k
+                            WHERE k.partition_id = a.pid AND k.consumer_group = a.grp
+                              AND k.lease_expires_at > queen._clock()
+                            OFFSET 0) c);
     IF cardinality(v_lost) > 0 THEN
-        SELECT jsonb_agg(jsonb_build_object('lease', l.lease) ORDER BY l.lease) INTO v_wrong
-        FROM (SELECT unnest(v_lost) AS lease
-              EXCEPT SELECT c.worker_id
-              FROM queen.log_consumers c
-              JOIN queen.log_partitions p ON p.id = c.partition_id
-              JOIN queen.queues q ON q.id = p.queue_id AND q.tenant_id = p_tenant
-              WHERE c.worker_id = ANY (v_lost) AND c.lease_expires_at > queen._clock()) l;
-        IF v_wrong IS NOT NULL THEN
-            RAISE EXCEPTION 'QTXN: % required leases are not live', jsonb_array_length(v_wrong)
-                USING ERRCODE = 'QTXN0', DETAIL = v_wrong::text;
+        v_lost := queen._lost_leases(p_tenant, v_lost);
+        IF cardinality(v_lost) > 0 THEN
+            RAISE EXCEPTION 'QTXN: % required leases are not live', cardinality(v_lost)
+                USING ERRCODE = 'QTXN0', DETAIL = (
+                    SELECT jsonb_agg(jsonb_build_object('lease', l)) FROM unnest(v_lost) l)::text;
         END IF;
     END IF;
 
@@ -206,6 +229,7 @@ END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
+    '_lost_leases(uuid, text[])',
     'log_transaction_v1(uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], '
         || 'bigint[], bigint[], timestamptz[], uuid[], text[], text[], bytea[], text[], text[], '
         || 'text[], uuid[], bigint[], uuid[], text[], uuid[], text[], bytea[], boolean[], '

@@ -35,8 +35,8 @@ const std::map<std::string, Break> kBreaks{
       "WHEN cardinality(v_leases) > 0 THEN NULL END"}},
     {"own_leases", {"array_remove(array_remove(p_ack_workers, ''), NULL) || p_leases", "p_leases"}},
     {"guard",
-     {"c.worker_id = ANY (v_lost) AND c.lease_expires_at > queen._clock()",
-      "c.worker_id = ANY (v_lost)"}},
+     {"c.worker_id = ANY (p_leases) AND c.lease_expires_at > queen._clock()",
+      "c.worker_id = ANY (p_leases)"}},
     {"letters", {"IF v_wanted <> '[]'", "IF false"}},
     {"grouped", {"GROUP BY 1, 2, 3", "GROUP BY 1, 2, 3, a.n"}},
 };

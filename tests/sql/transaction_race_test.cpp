@@ -170,6 +170,50 @@ TEST_F(TransactionRace, ARowThatStaysLockedEndsItWithItsOwnState) {
     EXPECT_EQ(sql.one("show lock_timeout"), "0") << "the session keeps nothing of it";
 }
 
+// What it reads follows what it is asked, not the number of partitions. The plans are made while
+// the tables are small.
+TEST_F(TransactionRace, ItsAcksReadTheirOwnPartitionsWhateverTheNumberOfOthers) {
+    const auto partitions = [&](int first, int last) {
+        sql.query("insert into queen.log_partitions (queue_id, name) select q.id, 'p' || i from "
+                  "queen.queues q, generate_series($1::int, $2::int) i where q.name = 'q'",
+                  {first, last});
+        sql.script("insert into queen.log_consumers (partition_id, consumer_group) "
+                   "select id, 'g' from queen.log_partitions on conflict do nothing");
+    };
+    push("q", "p0", {"first"});
+    partitions(1, 20);
+    SqlSession session = connect();
+    int serial = 0;
+    const auto reads = [&] {
+        const auto id = "m" + std::to_string(serial++);
+        for (const std::string p : {"p1", "p2"}) {
+            push("q", p, {id});
+            pop({.partition = p, .worker = "w"});
+        }
+        session.script("begin");
+        transact(session, {.pushes = {},
+                           .acks = {{pid("p1"), "g", "w", id}, {pid("p2"), "g", "", id}},
+                           .leases = {"w"}});
+        const auto counts = session.query(
+            "select sum(seq_tup_read), sum(coalesce(idx_tup_fetch, 0)) filter (where relname in "
+            "('log_partitions', 'log_consumers')) from pg_stat_xact_user_tables where schemaname = "
+            "'queen' and relname like 'log_%'");
+        EXPECT_EQ(counts.integer(0, 0), 0) << "a table was read from end to end";
+        session.script("commit");
+        return counts.integer(0, 1);
+    };
+    std::int64_t small = 0;
+    for (int i = 0; i < 8; ++i) {
+        small = reads(); // past the calls after which the server may keep one plan for all
+    }
+    for (const int last : {1000, 100000}) {
+        partitions(last == 1000 ? 21 : 1001, last);
+        EXPECT_LE(reads(), small) << last;
+        sql.script("analyze");
+        EXPECT_LE(reads(), small) << last << ", with plans made anew";
+    }
+}
+
 // A queue that is deleted while a transaction waits for its partition is made again.
 TEST_F(TransactionRace, AQueueDeletedUnderItAsksForAnotherTry) {
     push("q", "p", {"a"});
