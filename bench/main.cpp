@@ -19,7 +19,8 @@ constexpr Flag kFlags[] = {
     {"sources", "A,B", "candidate sources to compare (hotlist,sqlscan)"},
     {"partitions", "N,M", "sparse: sizes of the queue (1000,100000)"},
     {"busy", "N", "sparse: partitions that get messages (10)"},
-    {"messages", "N", "sparse: messages delivered while measured (20000)"},
+    {"messages", "N", "sparse, ack: messages delivered while measured (20000; 60000)"},
+    {"batch", "N", "ack: messages of a batch (500)"},
     {"consumers", "N", "sparse: waiting consumers (4)"},
     {"pops", "N", "parked: pops that wait (5000)"},
     {"seconds", "N", "parked: length of the quiet stretch (35)"},
@@ -27,7 +28,8 @@ constexpr Flag kFlags[] = {
 };
 
 void usage(std::ostream& out) {
-    out << "queen-bench sparse|parked [options]\n\n"
+    out << "queen-bench ack|sparse|parked [options]\n\n"
+           "  ack      whole batches: acks by their hashes and by position\n"
            "  sparse   a few busy partitions of a large queue: cost of a delivered message\n"
            "  parked   pops that wait: memory, threads, statements, and who is woken\n\n";
     for (const auto& flag : kFlags) {
@@ -101,6 +103,19 @@ int parked(const Arguments& arguments) {
     return 0;
 }
 
+int acked(const Arguments& arguments) {
+    queen::bench::Acked acked;
+    const auto messages = arguments.whole("messages", acked.messages, 1'000, 10'000'000);
+    const auto batch = arguments.whole("batch", acked.batch, 1, 1'000);
+    if (const auto* error = queen::ctl::first_error(messages, batch)) {
+        return refuse(*error);
+    }
+    acked.messages = *messages;
+    acked.batch = *batch;
+    run(acked, std::cout);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +130,9 @@ int main(int argc, char** argv) {
     }
     raise_descriptor_limit();
     try {
+        if (arguments->words().front() == "ack") {
+            return acked(*arguments);
+        }
         if (arguments->words().front() == "sparse") {
             return sparse(*arguments);
         }

@@ -24,4 +24,11 @@ struct Parked {
 };
 void run(const Parked& parked, std::ostream& out);
 
+/// Batches are popped and acked whole; what does it cost to look each message up?
+struct Acked {
+    std::int64_t messages = 60'000; ///< acked while measured, each way
+    std::int64_t batch = 500;
+};
+void run(const Acked& acked, std::ostream& out);
+
 } // namespace queen::bench

@@ -59,7 +59,7 @@ END $$;
 
 -- @
 -- The partitions of some queues, each as its queue as a whole sees it. done: the offset that the
--- backlog lies above. held: somebody has a live lease.
+-- backlog lies above. held: a live lease, or the delay after a failure, keeps it from somebody.
 CREATE OR REPLACE FUNCTION queen._partition_figures(p_qids uuid[], p_now timestamptz)
 RETURNS TABLE (queue_id uuid, pid uuid, name text, created_at timestamptz,
                last_write_at timestamptz, newest_at timestamptz, log_start bigint,

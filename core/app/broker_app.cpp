@@ -146,6 +146,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
     std::unique_ptr<broker::Push> push;
     std::unique_ptr<broker::Pop> pop;
+    std::unique_ptr<broker::AckRegistry> ack_registry; ///< null when switched off
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Transactions> transactions;
     std::unique_ptr<broker::Admin> admin;
@@ -272,17 +273,24 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .pending_gate = settings.pop.pending_gate,
                              .parked = static_cast<std::size_t>(settings.limits.parked),
                              .activity = activity});
-    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
+    if (settings.ack.registry) {
+        ack_registry = std::make_unique<broker::AckRegistry>(
+            clock, broker::AckRegistry::Options{
+                       .bytes = static_cast<std::size_t>(settings.ack.registry_bytes)});
+    }
+    acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity,
+                                          ack_registry.get());
     transactions = std::make_unique<broker::Transactions>(
-        *transaction_store, *announcer, clock,
+        *transaction_store, *store, *announcer, clock,
         broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                                       .wait = wait,
                                       .activity = activity},
-        dedup.get());
+        dedup.get(), ack_registry.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
+                             .ack_registry = ack_registry.get(),
                              .dedup = dedup.get(),
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },

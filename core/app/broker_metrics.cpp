@@ -24,6 +24,9 @@ std::string BrokerMetrics::prometheus() const {
     collect_activity(page, *parts_.activity);
     collect_rates(page, *watch_);
     collect_parking(page, parts_.parking);
+    if (parts_.ack_registry != nullptr) {
+        collect_ack_registry(page, parts_.ack_registry->stats());
+    }
     if (parts_.dedup != nullptr) {
         collect_dedup(page, parts_.dedup->stats());
     }

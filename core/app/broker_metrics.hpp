@@ -24,7 +24,8 @@ public:
     struct Parts {
         std::shared_ptr<metrics::Activity> activity;
         const broker::Parking& parking;
-        const broker::DedupCache* dedup; ///< null when switched off
+        const broker::AckRegistry* ack_registry; ///< null when switched off
+        const broker::DedupCache* dedup;         ///< null when switched off
         std::vector<NamedSource> sources;
         std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;

@@ -56,6 +56,7 @@ void collect_activity(Page& page, m::Activity& activity) {
     page.add(m::kAckRequests, number(ack.requests.value()));
     page.add(m::kAckMessages, number(ack.messages.value()));
     page.add(m::kAckRefused, number(ack.refused.value()));
+    page.add(m::kAckDeadLetters, number(ack.dead_letters.value()));
     const auto& transaction = activity.transaction;
     page.add(m::kTransactions, {"committed"}, number(transaction.committed.value()));
     page.add(m::kTransactions, {"duplicate"}, number(transaction.duplicate.value()));
@@ -101,6 +102,15 @@ void collect_parking(Page& page, const broker::Parking& parking) {
     page.add(m::kWakes, {"passed_on"}, number(statistics.passed_on));
     page.add(m::kWakes, {"floor"}, number(statistics.floor_looks));
     page.add(m::kParkRefused, number(statistics.park_refused));
+}
+
+void collect_ack_registry(Page& page, const broker::AckRegistry::Stats& registry) {
+    page.add(m::kAckRegistryEntries, number(registry.entries));
+    page.add(m::kAckRegistryBytes, number(registry.bytes));
+    page.add(m::kAckRegistryHits, number(registry.hits));
+    page.add(m::kAckRegistryMisses, number(registry.misses));
+    page.add(m::kAckRegistryRefused, number(registry.refused));
+    page.add(m::kAckRegistryEvictions, number(registry.evictions));
 }
 
 void collect_dedup(Page& page, const broker::DedupCache::Stats& dedup) {

@@ -2,6 +2,7 @@
 // that a new one costs its families (metrics/families.hpp), a function here and a row in
 // docs/metrics.md.
 #pragma once
+#include "broker/ack_registry.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
 #include "broker/parking.hpp"
@@ -26,6 +27,7 @@ void collect_activity(metrics::Page& page, metrics::Activity& activity);
 /// @param rates and the parked pops of the end of the last minute
 void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
+void collect_ack_registry(metrics::Page& page, const broker::AckRegistry::Stats& registry);
 void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);

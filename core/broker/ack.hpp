@@ -1,4 +1,5 @@
 #pragma once
+#include "broker/ack_registry.hpp"
 #include "broker/announce.hpp"
 #include "metrics/activity.hpp"
 #include "ports/store.hpp"
@@ -6,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace queen::broker {
@@ -29,16 +31,27 @@ struct AckItemResult {
     bool success = false;
     std::string error; ///< empty: null in the answer
     bool lease_released = false;
-    bool dlq = false;
-    bool noop = false;
+    bool dlq = false;  ///< this message became a dead letter
+    bool noop = false; ///< completed before
 };
 
 /// Settles batches: items are grouped by (partition, lease), each group atomic on its own (AA-4).
+///
+/// A group that completes exactly the batch that was delivered goes by its position, with others of
+/// the request in one statement; every other group, and what the store refuses there, by its
+/// hashes. The outcome is the same. Messages that are to become dead letters are read on the way.
 class Acks {
 public:
     /// @param activity what is counted into; null: its own
+    /// @param registry null: everything goes by hashes
     Acks(Store& store, Announcer& announcer, const Clock& clock, std::chrono::milliseconds wait,
-         std::shared_ptr<metrics::Activity> activity = {});
+         std::shared_ptr<metrics::Activity> activity = {}, AckRegistry* registry = nullptr);
+    /// A leased batch of a partition is about to be delivered. `hashes` are those of the messages
+    /// in the answer, for the ack to come.
+    /// @thread any
+    /// @source AR-2
+    void delivered(std::string_view tenant, std::string_view group, std::string_view lease_id,
+                   const PoppedPartition& batch, std::vector<TxnHash> hashes);
     /// Results in item order. @thread worker; `done` runs once, on a worker.
     void ack(AckRequest request, std::function<void(std::vector<AckItemResult>)> done);
     /// @thread worker
@@ -51,6 +64,7 @@ private:
     const Clock& clock_;
     std::chrono::milliseconds wait_;
     std::shared_ptr<metrics::Activity> activity_;
+    AckRegistry* const registry_;
 };
 
 } // namespace queen::broker

@@ -3,9 +3,11 @@
 #include "base/text.hpp"
 #include "broker/ack_words.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/letter_reader.hpp"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace queen::broker {
@@ -13,6 +15,10 @@ namespace {
 
 /// A statement that only lost a race (deadlock, serialization) is sent again this often.
 constexpr int kTries = 3;
+
+/// How often letters are brought before what the store still misses counts as lost: each time it
+/// judges anew, and somebody else's ack may have come in between.
+constexpr int kLetterRounds = 3;
 
 /// Messages that a text names; the rest are counted.
 constexpr std::size_t kNamed = 10;
@@ -93,7 +99,6 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
     }
 
     void send() {
-        ++tries;
         TransactionCall call;
         call.tenant = request.tenant;
         asked.clear();
@@ -116,6 +121,8 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
                                  item.error});
         }
         call.required_leases = request.required_leases;
+        call.letters = letters;
+        call.no_further_letters = !letters_complete;
         owner.store_.transact(owner.clock_.now() + owner.options_.wait, std::move(call),
                               [self = shared_from_this()](const Result<Outcome>& outcome) {
                                   self->answered(outcome);
@@ -124,7 +131,7 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
 
     void answered(const Result<Outcome>& outcome) {
         if (!outcome) {
-            if (lost_a_race(outcome.error()) && tries < kTries) {
+            if (lost_a_race(outcome.error()) && ++tries < kTries) {
                 send();
                 return;
             }
@@ -146,7 +153,49 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         case Outcome::Kind::rejected:
             refuse(Verdict::rejected_ack, rejected_text(*outcome));
             return;
+        case Outcome::Kind::letters:
+            bring_letters(outcome->wanted);
+            return;
         }
+    }
+
+    /// Nothing was done: these messages are read, and it is run again with them.
+    void bring_letters(const std::vector<Outcome::Wanted>& wanted) {
+        if (++letter_rounds > kLetterRounds) {
+            letters_complete = false;
+            send();
+            return;
+        }
+        letters.clear();
+        for (const auto& [partition, offsets] : wanted) { // groups of one partition share letters
+            to_read[partition].insert(offsets.begin(), offsets.end());
+        }
+        read_next();
+    }
+
+    void read_next() {
+        if (to_read.empty()) {
+            send();
+            return;
+        }
+        const auto [partition, offsets] = *to_read.begin();
+        to_read.erase(to_read.begin());
+        read_letters(owner.messages_, owner.clock_, owner.options_.wait, partition,
+                     {offsets.begin(), offsets.end()},
+                     [self = shared_from_this(), partition = partition,
+                      count = offsets.size()](Result<std::vector<Letter>> read) {
+                         if (!read) {
+                             self->result.error = std::move(read.error());
+                             self->result.verdict = Verdict::failed;
+                             self->finish();
+                             return;
+                         }
+                         if (read->size() < count) { // retention took one, or it is unreadable
+                             self->letters_complete = false;
+                         }
+                         self->letters.push_back({partition, std::move(*read)});
+                         self->read_next();
+                     });
     }
 
     void committed(const Outcome& outcome) {
@@ -169,6 +218,9 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
             if (settled.lease_released || settled.freed) {
                 owner.announcer_.released(request.tenant, settled.queue, settled.partition,
                                           settled.partition_id, settled.group, settled.covered);
+            }
+            if (owner.registry_ != nullptr) { // its batch is not whole any more
+                owner.registry_->forget({request.tenant, settled.partition_id, settled.group}, {});
             }
             for (const auto i : settled.filed) {
                 result.acks.at(i).dlq = true;
@@ -293,13 +345,19 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
     std::vector<Asked> asked;     ///< by group; with a cache only
     TransactionResult result;
     int tries = 0;
+    std::map<Uuid, std::set<Offset>> to_read; ///< of letters
+    std::vector<PartitionLetters> letters;
+    bool letters_complete = true;
+    int letter_rounds = 0;
 };
 
-Transactions::Transactions(TransactionStore& store, Announcer& announcer, const Clock& clock,
-                           Options options, DedupCache* dedup)
-    : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
-      dedup_(dedup), packer_(options_.zstd_level),
-      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
+Transactions::Transactions(TransactionStore& store, Store& messages, Announcer& announcer,
+                           const Clock& clock, Options options, DedupCache* dedup,
+                           AckRegistry* registry)
+    : store_(store), messages_(messages), announcer_(announcer), clock_(clock),
+      options_(std::move(options)), dedup_(dedup), registry_(registry),
+      packer_(options_.zstd_level), activity_(metrics::Activity::or_own(options_.activity, clock)) {
+}
 
 void Transactions::run(TransactionRequest request, std::function<void(TransactionResult)> done) {
     std::make_shared<Job>(*this, std::move(request), std::move(done))->start();

@@ -1,5 +1,6 @@
 #pragma once
 #include "broker/ack.hpp"
+#include "broker/ack_registry.hpp"
 #include "broker/announce.hpp"
 #include "broker/segment_packer.hpp"
 #include "metrics/activity.hpp"
@@ -51,9 +52,10 @@ struct TransactionResult {
 };
 
 /// Stores and settles, all or nothing, over any queues. What was stored wakes consumers at once,
-/// before the answer goes out; a transaction that failed announces nothing.
+/// before the answer goes out; a transaction that failed announces nothing. Messages that are to
+/// become dead letters are read between two runs, of which the first changed nothing.
 /// Locks: none of its own.
-/// @source TX-1, TX-3, TX-4, TX-6
+/// @source TX-1, TX-3, TX-4, TX-6, TX-9
 class Transactions {
 public:
     struct Options {
@@ -61,19 +63,23 @@ public:
         std::chrono::milliseconds wait{30'000};        ///< for a session
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
-    /// Without a cache the store compares everything itself (DED-4).
-    Transactions(TransactionStore& store, Announcer& announcer, const Clock& clock, Options options,
-                 DedupCache* dedup = nullptr);
+    /// @param messages where dead letters are read
+    /// @param dedup null: the store compares everything itself (DED-4)
+    /// @param registry null: no batch is remembered
+    Transactions(TransactionStore& store, Store& messages, Announcer& announcer, const Clock& clock,
+                 Options options, DedupCache* dedup = nullptr, AckRegistry* registry = nullptr);
     /// @thread worker; `done` runs once, on a worker.
     void run(TransactionRequest request, std::function<void(TransactionResult)> done);
 
 private:
     struct Job;
     TransactionStore& store_;
+    Store& messages_;
     Announcer& announcer_;
     const Clock& clock_;
     Options options_;
     DedupCache* dedup_;
+    AckRegistry* registry_;
     Uuid7 ids_;
     const SegmentPacker packer_;
     const std::shared_ptr<metrics::Activity> activity_;

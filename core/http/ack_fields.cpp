@@ -56,11 +56,4 @@ Result<void> read_ack_status(std::string_view word, broker::AckItem& item) {
     return {};
 }
 
-std::string storable_reason(std::string text) {
-    for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) {
-        text.replace(at, 1, "\xEF\xBF\xBD");
-    }
-    return text;
-}
-
 } // namespace queen::http

@@ -21,7 +21,4 @@ Result<void> read_ack_status(std::string_view word, broker::AckItem& item);
 /// For a status that is not a string.
 Error bad_ack_status();
 
-/// A consumer's reason as PostgreSQL can store it: without NUL (K20).
-std::string storable_reason(std::string text);
-
 } // namespace queen::http

@@ -63,19 +63,6 @@ void write_value(json::Writer& writer, Value value) {
     }
 }
 
-// The consumer's reason must never make its ack fail (K20, K45): what is not a string is kept as
-// its JSON, and NUL, which PostgreSQL's text cannot hold, becomes the replacement character.
-std::string reason_of(Value value) {
-    std::string text;
-    if (value.is(Kind::string)) {
-        text = value.string();
-    } else if (!value.is(Kind::missing) && !value.is(Kind::null)) {
-        json::Writer writer(text);
-        write_value(writer, value);
-    }
-    return storable_reason(std::move(text));
-}
-
 Result<void> read_status(Value value, broker::AckItem& item) {
     if (value.is(Kind::missing) || value.is(Kind::null)) {
         return {};
@@ -106,7 +93,7 @@ Result<broker::AckItem> read_item(Value value) {
     if (auto ok = read_status(value["status"], item); !ok) {
         return fail(ok.error());
     }
-    item.error = reason_of(value["error"]);
+    item.error = read_reason(value["error"]);
     return item;
 }
 
@@ -139,6 +126,32 @@ Result<broker::AckRequest> request_for(std::string_view tenant, Value root) {
 }
 
 } // namespace
+
+std::string read_reason(Value value) {
+    std::string text;
+    if (value.is(Kind::string)) {
+        text = value.string();
+    } else if (!value.is(Kind::missing) && !value.is(Kind::null)) {
+        json::Writer writer(text);
+        write_value(writer, value);
+    }
+    // NUL is nothing that PostgreSQL's text can hold.
+    std::string kept;
+    for (const char c : text) {
+        kept.append(c == '\0' ? "\xEF\xBF\xBD" : std::string_view(&c, 1));
+        if (kept.size() > kMaxReasonBytes) {
+            break;
+        }
+    }
+    if (kept.size() > kMaxReasonBytes) {
+        auto end = kMaxReasonBytes;
+        while (end > 0 && (static_cast<unsigned char>(kept[end]) & 0xC0) == 0x80) {
+            --end; // inside a character
+        }
+        kept.resize(end);
+    }
+    return kept;
+}
 
 Result<broker::AckRequest> read_ack(std::string_view tenant, std::string_view body) {
     const auto document = read_object(body);

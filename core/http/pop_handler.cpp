@@ -123,6 +123,10 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
     if (rendered->partitions < batch->partitions.size()) {
         services.pop.undelivered(*request, split_off(*batch, rendered->partitions));
     }
+    for (std::size_t i = 0; i < rendered->partitions; ++i) { // before its ack can come
+        services.acks.delivered(request->tenant, request->group, batch->lease_id,
+                                batch->partitions[i], std::move(rendered->hashes[i]));
+    }
     for (PoppedPartition& partition : batch->partitions) {
         for (PoppedSegment& segment : partition.segments) {
             std::string().swap(segment.blob); // rendered; a hand-back needs the addresses only

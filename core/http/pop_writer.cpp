@@ -44,7 +44,7 @@ void write_message(json::Writer& writer, const Common& common, const Frame& fram
 }
 
 Result<void> write_segment(json::Writer& writer, const Common& common, const PoppedSegment& segment,
-                           std::int32_t attempt) {
+                           std::int32_t attempt, std::vector<TxnHash>* hashes) {
     const auto bytes = decompress_segment(segment.blob);
     if (!bytes) {
         return fail(bytes.error());
@@ -63,16 +63,19 @@ Result<void> write_segment(json::Writer& writer, const Common& common, const Pop
     for (std::size_t i = segment.start; i < end; ++i) {
         write_message(writer, common, (*frames)[i], created_at, attempt,
                       segment.base.value() + static_cast<std::int64_t>(i));
+        if (hashes != nullptr) {
+            hashes->push_back(hash_transaction_id((*frames)[i].transaction_id));
+        }
     }
     return {};
 }
 
-Result<void> write_partition(json::Writer& writer, Common& common,
-                             const PoppedPartition& partition) {
+Result<void> write_partition(json::Writer& writer, Common& common, const PoppedPartition& partition,
+                             std::vector<TxnHash>* hashes) {
     common.partition_id = json::quoted(to_string(partition.partition_id));
     common.partition = json::quoted(partition.partition);
     for (const PoppedSegment& segment : partition.segments) {
-        if (auto ok = write_segment(writer, common, segment, partition.attempt); !ok) {
+        if (auto ok = write_segment(writer, common, segment, partition.attempt, hashes); !ok) {
             return fail(ok.error().code, "partition " + partition.partition + " (" +
                                              to_string(partition.partition_id) +
                                              "): " + ok.error().message);
@@ -120,7 +123,8 @@ Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::Po
     std::size_t written = 0;
     for (const PoppedPartition& partition : batch.partitions) {
         const std::size_t before = answer.body.size();
-        if (auto ok = write_partition(writer, common, partition); !ok) {
+        std::vector<TxnHash> hashes;
+        if (auto ok = write_partition(writer, common, partition, leased ? &hashes : nullptr); !ok) {
             return fail(ok.error());
         }
         if (leased && written > 0 && answer.body.size() > limit) {
@@ -129,6 +133,7 @@ Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::Po
         }
         written += message_count(partition);
         ++answer.partitions;
+        answer.hashes.push_back(std::move(hashes));
     }
     writer.end_array();
     writer.key("partitionsClaimed").integer(static_cast<std::int64_t>(answer.partitions));

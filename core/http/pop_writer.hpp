@@ -1,9 +1,11 @@
 #pragma once
 #include "base/result.hpp"
 #include "broker/pop.hpp"
+#include "model/hash.hpp"
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace queen::http {
 
@@ -11,6 +13,8 @@ namespace queen::http {
 struct PopAnswer {
     std::string body;           ///< "" when there is no message in it
     std::size_t partitions = 0; ///< how many of the batch, from its front, it carries
+    /// Of a leased batch, for each of these partitions: its messages, as acks address them.
+    std::vector<std::vector<TxnHash>> hashes;
 };
 
 /// Opens each segment, cuts out the frames that were claimed, splices payloads in byte for byte. A
@@ -19,7 +23,7 @@ struct PopAnswer {
 /// has consumed.
 /// @errors corrupt when a segment does not parse or has fewer frames than were claimed; nothing of
 ///         the batch may go out then
-/// @source POP-7, POP-11, FMT-6, FMT-8, FMT-10
+/// @source POP-7, POP-11, AR-2, FMT-6, FMT-8, FMT-10
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
                              std::size_t limit);
 

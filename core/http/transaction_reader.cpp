@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "http/ack_fields.hpp"
+#include "http/ack_reader.hpp"
 #include "http/request_names.hpp"
 #include "model/names.hpp"
 
@@ -503,9 +504,9 @@ private:
                 return stop_at({}, ok.error().message);
             }
         }
-        if (fields.error.given) { // what is not a string is kept as its JSON (K45)
-            item.error = storable_reason(fields.error.is_string ? std::move(fields.error.text)
-                                                                : std::string(fields.error.bytes));
+        if (fields.error.given) {
+            const auto reason = json::Document::parse(fields.error.bytes);
+            item.error = reason ? read_reason(reason->root()) : std::string();
         }
         body_of_.request.acks.push_back({std::move(item), std::move(*group)});
         body_of_.order.push_back(TransactionBody::Kind::ack);

@@ -30,6 +30,7 @@ struct AckCounters {
     Counter requests;
     Counter messages; ///< settled
     Counter refused;  ///< not settled
+    Counter dead_letters;
 };
 
 /// Transactions, by how they ended.

@@ -50,6 +50,8 @@ inline constexpr Family kAckMessages{"queen_process_ack_messages_total", Kind::c
     "Messages settled by acks, whatever their status."};
 inline constexpr Family kAckRefused{"queen_process_ack_refused_total", Kind::counter, "",
     "Items of acks that were not settled."};
+inline constexpr Family kAckDeadLetters{"queen_process_ack_dead_letters_total", Kind::counter, "",
+    "Items of acks that became dead letters."};
 inline constexpr Family kTransactions{"queen_process_transactions_total", Kind::counter, "result",
     "Transactions, by how they ended. Their messages count as those of pushes and acks."};
 
@@ -82,6 +84,20 @@ inline constexpr Family kWakes{"queen_wakes_total", Kind::counter, "cause",
     "Parked pops that were resumed, by what resumed them."};
 inline constexpr Family kParkRefused{"queen_park_refused_total", Kind::counter, "",
     "Pops that did not park because something happened while they looked."};
+
+// The ack registry.
+inline constexpr Family kAckRegistryEntries{"queen_ack_registry_entries", Kind::gauge, "",
+    "Leased batches that the ack registry remembers."};
+inline constexpr Family kAckRegistryBytes{"queen_ack_registry_bytes", Kind::gauge, "",
+    "Memory of the ack registry."};
+inline constexpr Family kAckRegistryHits{"queen_ack_registry_hits_total", Kind::counter, "",
+    "Acks of whole batches that the registry knew."};
+inline constexpr Family kAckRegistryMisses{"queen_ack_registry_misses_total", Kind::counter, "",
+    "Acks of completed messages of a lease that were no batch the registry knew."};
+inline constexpr Family kAckRegistryRefused{"queen_ack_registry_refused_total", Kind::counter, "",
+    "Acks of whole batches that the store refused by position."};
+inline constexpr Family kAckRegistryEvictions{"queen_ack_registry_evictions_total", Kind::counter, "",
+    "Batches that the ack registry gave up for want of room."};
 
 // The dedup cache.
 inline constexpr Family kDedupBytes{"queen_dedup_bytes", Kind::gauge, "",

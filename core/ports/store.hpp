@@ -135,6 +135,30 @@ enum class AckStatus { completed, failed, retry, dlq };
 struct HashAck {
     TxnHash hash;
     AckStatus status;
+    std::string reason{}; ///< the consumer's, for the dead letter that may come of it
+};
+
+/// A message as it is stored, to be kept as a dead letter.
+struct Letter {
+    Offset offset{-1};
+    Uuid message_id;
+    Uuid trace_id; ///< unknown: none
+    std::string transaction_id;
+    std::string producer_sub; ///< empty: none
+    std::string payload;      ///< the bytes of the frame
+    bool encrypted = false;
+    WallTime created_at{}; ///< of its segment
+};
+
+/// Acks of one (partition, group, lease), settled together.
+struct HashAcks {
+    std::string tenant;
+    Uuid partition_id;
+    std::string group;
+    std::string worker; ///< the lease id; empty: lease-less
+    std::vector<HashAck> items;
+    std::vector<Letter> letters;     ///< distinct offsets, ascending
+    bool no_further_letters = false; ///< what is missing cannot be had: settle without it
 };
 
 struct HashAckOutcome {
@@ -142,26 +166,35 @@ struct HashAckOutcome {
     std::string error; ///< when not ok
     std::int64_t acked = 0;
     bool lease_released = false;
+    bool freed = false;   ///< a retry delay ended before its time
     bool covered = false; ///< this ack released the lease with its whole batch completed
-    bool dlq = false;     ///< the head wants to be dead-lettered
     bool dropped = false;
-    std::optional<Offset> head; ///< offset the cursor was clamped at
-    std::string queue;          ///< of the partition, for the announce; empty when unknown
+    /// Not empty: nothing was done, for these offsets are to become letters and not all were there.
+    std::vector<Offset> wanted;
+    std::vector<std::size_t> filed;    ///< items that became dead letters
+    std::vector<std::size_t> rejected; ///< items whose message should have, and stays
+    std::optional<Offset> head;        ///< offset the cursor was clamped at
+    std::string queue;                 ///< of the partition, for the announce; empty when unknown
     std::string partition;
     std::vector<TxnHash> noop, stale, unresolved;
 };
 
+/// Completes the whole batch of a lease.
 struct PositionAck {
     Uuid partition_id;
     std::string group;
-    Offset upto{-1};
+    Offset first{-1}; ///< of the batch; refused when some of it was acked before
+    Offset last{-1};
     std::string worker;
-    std::int64_t count = 0;
 };
 struct PositionAckOutcome {
     bool ok = false;
+    std::string error; ///< when not ok
     std::int64_t acked = 0;
-    std::string error;
+    bool lease_released = false;
+    bool covered = false;
+    std::string queue; ///< of the partition
+    std::string partition;
 };
 
 struct RenewOutcome {
@@ -238,9 +271,9 @@ public:
     virtual void release_undelivered(Deadline, Uuid partition_id, std::string group,
                                      std::string worker, Done<bool>) = 0;
 
-    virtual void ack_by_hash(Deadline, std::string tenant, Uuid partition_id, std::string group,
-                             std::string worker, std::vector<HashAck>, Done<HashAckOutcome>) = 0;
-    virtual void ack_positions(Deadline, std::vector<PositionAck>,
+    virtual void ack_by_hash(Deadline, HashAcks, Done<HashAckOutcome>) = 0;
+    /// One transaction; outcomes in input order, each on its own (log_ack_multi_v1).
+    virtual void ack_positions(Deadline, std::string tenant, std::vector<PositionAck>,
                                Done<std::vector<PositionAckOutcome>>) = 0;
     virtual void renew_lease(Deadline, std::string worker, std::chrono::seconds,
                              Done<RenewOutcome>) = 0;

@@ -16,18 +16,27 @@ struct TransactionAck {
     std::string reason{}; ///< the consumer's, for the dead letter that may come of it
 };
 
+/// Messages of one partition that a transaction brings as dead letters.
+struct PartitionLetters {
+    Uuid partition_id;
+    std::vector<Letter> letters; ///< distinct offsets
+};
+
 struct TransactionCall {
     std::string tenant; ///< uuid text
     std::vector<PushSegment> segments;
     std::vector<TransactionAck> acks;
     std::vector<std::string> required_leases; ///< each has to be live
+    std::vector<PartitionLetters> letters;    ///< of distinct partitions
+    bool no_further_letters = false;          ///< what is missing of them cannot be had
 };
 
 struct TransactionOutcome {
     enum class Kind {
         committed,
         duplicate, ///< a message is in the dedup window already
-        rejected   ///< an ack or a required lease was not honoured
+        rejected,  ///< an ack or a required lease was not honoured
+        letters    ///< messages are to become dead letters, which the call has to bring
     };
     /// A message that the dedup window holds.
     struct Repeat {
@@ -48,6 +57,10 @@ struct TransactionOutcome {
         Refusal refusal = Refusal::told;
         std::string error;
     };
+    struct Wanted {
+        Uuid partition_id;
+        std::vector<Offset> offsets; ///< ascending
+    };
     /// The acks of one partition, group and lease.
     struct Settled {
         std::vector<std::size_t> acks; ///< places in the call
@@ -65,6 +78,7 @@ struct TransactionOutcome {
     std::vector<Repeat> repeats;          ///< duplicate
     std::vector<Rejection> rejections;    ///< rejected
     std::vector<std::string> lost_leases; ///< rejected: required and not live
+    std::vector<Wanted> wanted;           ///< letters: also those that were brought
 };
 
 /// @thread any. Every error is a value; no call throws. After an error without an SQLSTATE the

@@ -33,6 +33,11 @@ struct LimitSettings {
     std::chrono::milliseconds max_wait; ///< upper bound of `timeout`
 };
 
+struct AckSettings {
+    bool registry = true;
+    std::int64_t registry_bytes = 0;
+};
+
 struct DedupSettings {
     bool cache = true;
     std::int64_t cache_bytes = 0;
@@ -73,6 +78,7 @@ struct Settings {
     LimitSettings limits;
     PopSettings pop;
     std::int64_t zstd_level = 3;
+    AckSettings ack;
     DedupSettings dedup;
     bool configure_merges = false; ///< compat.configure_default: merge
     std::string log_level = "information";

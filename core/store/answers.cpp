@@ -88,6 +88,20 @@ public:
         return out;
     }
 
+    std::vector<std::int64_t> integers(const Value& object, std::string_view name) {
+        const Value list = object[name];
+        std::vector<std::int64_t> out;
+        for (std::size_t i = 0; i < list.size(); ++i) {
+            const auto value = list.at(i).integer();
+            if (!value) {
+                fault(name, "integers");
+                return {};
+            }
+            out.push_back(*value);
+        }
+        return out;
+    }
+
     void fault(std::string_view name, std::string_view wanted) {
         if (fault_.empty()) {
             fault_ = std::string(procedure_) + ": member \"" + std::string(name) + "\" is not " +
@@ -264,13 +278,22 @@ Result<HashAckOutcome> read_hash_ack(std::string_view json) {
     out.acked = read.integer_or(root, "acked", 0);
     out.lease_released = read.boolean_or(root, "leaseReleased", false);
     out.covered = read.boolean_or(root, "covered", false);
-    out.dlq = read.boolean_or(root, "dlq", false);
+    out.freed = read.boolean_or(root, "freed", false);
     out.dropped = read.boolean_or(root, "dropped", false);
     if (root["off"].is(Kind::number)) {
         out.head = Offset{read.integer(root, "off")};
     }
     out.queue = read.string_or_empty(root, "queue");
     out.partition = read.string_or_empty(root, "partition");
+    for (const auto offset : read.integers(root, "letters")) {
+        out.wanted.emplace_back(offset);
+    }
+    for (const auto item : read.integers(root, "filedItems")) {
+        out.filed.push_back(static_cast<std::size_t>(item));
+    }
+    for (const auto item : read.integers(root, "rejectedItems")) {
+        out.rejected.push_back(static_cast<std::size_t>(item));
+    }
     out.noop = read.hashes(root, "noopHashes");
     out.stale = read.hashes(root, "staleHashes");
     out.unresolved = read.hashes(root, "unresolvedHashes");
@@ -292,8 +315,12 @@ Result<std::vector<PositionAckOutcome>> read_position_acks(std::string_view json
     out.reserve(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
         out.push_back({.ok = read.boolean_or(list.at(i), "ok", false),
+                       .error = read.string_or_empty(list.at(i), "error"),
                        .acked = read.integer_or(list.at(i), "acked", 0),
-                       .error = read.string_or_empty(list.at(i), "error")});
+                       .lease_released = read.boolean_or(list.at(i), "leaseReleased", false),
+                       .covered = read.boolean_or(list.at(i), "covered", false),
+                       .queue = read.string_or_empty(list.at(i), "queue"),
+                       .partition = read.string_or_empty(list.at(i), "partition")});
     }
     return unless_faulty(read, std::move(out));
 }

@@ -142,6 +142,17 @@ Parameters& Parameters::text_array(std::span<const std::string_view> values) {
     return own(oid::kTextArray, array_of_views(oid::kText, values));
 }
 
+Parameters& Parameters::bool_array(const std::vector<bool>& values) {
+    std::string out;
+    out.reserve(20 + values.size() * 5);
+    put_array_header(out, oid::kBool, values.size());
+    for (const bool value : values) {
+        put<std::int32_t>(out, 1);
+        out.push_back(value ? '\1' : '\0');
+    }
+    return own(oid::kBoolArray, std::move(out));
+}
+
 Parameters& Parameters::int4_array(std::span<const std::int32_t> values) {
     return own(oid::kInt4Array, array_of_integers(oid::kInt4, values));
 }

@@ -20,9 +20,9 @@ namespace queen::store {
 namespace oid {
 inline constexpr std::uint32_t kBool = 16, kBytea = 17, kInt8 = 20, kInt2 = 21, kInt4 = 23,
                                kText = 25, kJson = 114, kVarchar = 1043, kTimestamptz = 1184,
-                               kUuid = 2950, kJsonb = 3802, kTextArray = 1009, kByteaArray = 1001,
-                               kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951,
-                               kTimestamptzArray = 1185;
+                               kUuid = 2950, kJsonb = 3802, kBoolArray = 1000, kTextArray = 1009,
+                               kByteaArray = 1001, kInt4Array = 1007, kInt8Array = 1016,
+                               kUuidArray = 2951, kTimestamptzArray = 1185;
 } // namespace oid
 
 /// 2000-01-01, where the server's timestamps start, in Unix time.
@@ -56,6 +56,7 @@ public:
     Parameters& jsonb(std::string_view json);
 
     Parameters& text_array(std::span<const std::string_view> values);
+    Parameters& bool_array(const std::vector<bool>& values);
     Parameters& int4_array(std::span<const std::int32_t> values);
     Parameters& int8_array(std::span<const std::int64_t> values);
     Parameters& bytea_array(std::span<const std::string_view> values);

@@ -105,6 +105,49 @@ Result<std::vector<HashRow>> decode_hashes(const Rows& rows) {
     return out;
 }
 
+Result<Rows> run_hash_acks(Session& session, const HashAcks& acks) {
+    const auto tenant = tenant_id(acks.tenant);
+    if (!tenant) {
+        return fail(tenant.error());
+    }
+    std::vector<std::string_view> hashes, statuses, reasons;
+    bool reasoned = false;
+    for (const HashAck& ack : acks.items) {
+        hashes.push_back(ack.hash.view());
+        statuses.push_back(status_text(ack.status));
+        reasons.push_back(ack.reason);
+        reasoned = reasoned || !ack.reason.empty();
+    }
+    if (!reasoned) {
+        reasons.clear(); // as good as all of them empty
+    }
+    Parameters parameters;
+    parameters.uuid(acks.partition_id).text(acks.group).text(acks.worker);
+    parameters.bytea_array(hashes).text_array(statuses).uuid(*tenant).text_array(reasons);
+    if (acks.letters.empty() && !acks.no_further_letters) {
+        return session.run(sql::kAckByHash, parameters);
+    }
+    std::vector<std::int64_t> offsets;
+    std::vector<Uuid> ids, traces;
+    std::vector<std::string_view> txns, producers, payloads;
+    std::vector<bool> encrypted;
+    std::vector<WallTime> times;
+    for (const Letter& letter : acks.letters) {
+        offsets.push_back(letter.offset.value());
+        ids.push_back(letter.message_id);
+        txns.push_back(letter.transaction_id);
+        traces.push_back(letter.trace_id);
+        producers.push_back(letter.producer_sub);
+        payloads.push_back(letter.payload);
+        encrypted.push_back(letter.encrypted);
+        times.push_back(letter.created_at);
+    }
+    parameters.int8_array(offsets).uuid_array(ids).text_array(txns).uuid_array(traces);
+    parameters.text_array(producers).bytea_array(payloads).bool_array(encrypted);
+    parameters.timestamptz_array(times).boolean(acks.no_further_letters);
+    return session.run(sql::kAckLetters, parameters);
+}
+
 Result<Rows> run_pending(Session& session, const PendingQuery& query) {
     const auto tenant = tenant_id(query.tenant);
     if (!tenant) {
@@ -233,49 +276,38 @@ void PgStore::release_undelivered(Deadline deadline, Uuid partition_id, std::str
         decode_bool, std::move(done));
 }
 
-void PgStore::ack_by_hash(Deadline deadline, std::string tenant, Uuid partition_id,
-                          std::string group, std::string worker, std::vector<HashAck> acks,
-                          Done<HashAckOutcome> done) {
+void PgStore::ack_by_hash(Deadline deadline, HashAcks acks, Done<HashAckOutcome> done) {
     asker_.ask<HashAckOutcome>(
         Lane::ack, deadline,
-        [tenant = std::move(tenant), partition_id, group = std::move(group),
-         worker = std::move(worker), acks = std::move(acks)](Session& session) -> Result<Rows> {
-            const auto id = tenant_id(tenant);
-            if (!id) {
-                return fail(id.error());
-            }
-            std::vector<std::string_view> hashes, statuses;
-            for (const HashAck& ack : acks) {
-                hashes.push_back(ack.hash.view());
-                statuses.push_back(status_text(ack.status));
-            }
-            Parameters parameters;
-            parameters.uuid(partition_id).text(group).text(worker);
-            parameters.bytea_array(hashes).text_array(statuses).uuid(*id);
-            return session.run(sql::kAckByHash, parameters);
-        },
+        [acks = std::move(acks)](Session& session) { return run_hash_acks(session, acks); },
         [](const Rows& rows) { return only_text(rows).and_then(read_hash_ack); }, std::move(done));
 }
 
-void PgStore::ack_positions(Deadline deadline, std::vector<PositionAck> acks,
+void PgStore::ack_positions(Deadline deadline, std::string tenant, std::vector<PositionAck> acks,
                             Done<std::vector<PositionAckOutcome>> done) {
     const std::size_t count = acks.size();
     asker_.ask<std::vector<PositionAckOutcome>>(
         Lane::ack, deadline,
-        [acks = std::move(acks)](Session& session) {
+        [tenant = std::move(tenant), acks = std::move(acks)](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
             std::vector<Uuid> partitions;
             std::vector<std::string_view> groups, workers;
-            std::vector<std::int64_t> ends, counts;
+            std::vector<std::int64_t> firsts, lasts;
             for (const PositionAck& ack : acks) {
                 partitions.push_back(ack.partition_id);
                 groups.push_back(ack.group);
-                ends.push_back(ack.upto.value());
+                firsts.push_back(ack.first.value());
+                lasts.push_back(ack.last.value());
                 workers.push_back(ack.worker);
-                counts.push_back(ack.count);
             }
+            // As far as the cursor moves is what the other path counts, too.
+            const std::vector<std::int64_t> counts(acks.size(), 0);
             Parameters parameters;
-            parameters.uuid_array(partitions).text_array(groups).int8_array(ends);
-            parameters.text_array(workers).int8_array(counts);
+            parameters.uuid_array(partitions).text_array(groups).int8_array(lasts);
+            parameters.text_array(workers).int8_array(counts).uuid(*id).int8_array(firsts);
             return session.run(sql::kAckMulti, parameters);
         },
         [count](const Rows& rows) {

@@ -25,9 +25,8 @@ public:
     void has_pending(Deadline, PendingQuery, Done<bool>) override;
     void release_undelivered(Deadline, Uuid partition_id, std::string group, std::string worker,
                              Done<bool>) override;
-    void ack_by_hash(Deadline, std::string tenant, Uuid partition_id, std::string group,
-                     std::string worker, std::vector<HashAck>, Done<HashAckOutcome>) override;
-    void ack_positions(Deadline, std::vector<PositionAck>,
+    void ack_by_hash(Deadline, HashAcks, Done<HashAckOutcome>) override;
+    void ack_positions(Deadline, std::string tenant, std::vector<PositionAck>,
                        Done<std::vector<PositionAckOutcome>>) override;
     void renew_lease(Deadline, std::string worker, std::chrono::seconds,
                      Done<RenewOutcome>) override;

@@ -20,6 +20,7 @@ using Settled = TransactionOutcome::Settled;
 constexpr std::string_view kDuplicateState = "23505";
 constexpr std::string_view kDuplicateText = "QDUP";
 constexpr std::string_view kRejectedState = "QTXN0";
+constexpr std::string_view kLettersState = "QDLQ0";
 
 Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     const auto tenant = tenant_id(call.tenant);
@@ -48,7 +49,31 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     arrays->add_vouches(parameters);
     parameters.uuid_array(partitions).text_array(groups).text_array(workers);
     parameters.bytea_array(hashes).text_array(statuses).text_array(reasons).text_array(leases);
-    return session.run(sql::kTransaction, parameters);
+    if (call.letters.empty() && !call.no_further_letters) {
+        return session.run(sql::kTransaction, parameters);
+    }
+    std::vector<std::int64_t> offsets;
+    std::vector<Uuid> of, ids, traces;
+    std::vector<std::string_view> txns, producers, payloads;
+    std::vector<bool> encrypted;
+    std::vector<WallTime> times;
+    for (const PartitionLetters& partition : call.letters) {
+        for (const Letter& letter : partition.letters) {
+            of.push_back(partition.partition_id);
+            offsets.push_back(letter.offset.value());
+            ids.push_back(letter.message_id);
+            txns.push_back(letter.transaction_id);
+            traces.push_back(letter.trace_id);
+            producers.push_back(letter.producer_sub);
+            payloads.push_back(letter.payload);
+            encrypted.push_back(letter.encrypted);
+            times.push_back(letter.created_at);
+        }
+    }
+    parameters.uuid_array(of).int8_array(offsets).uuid_array(ids).text_array(txns);
+    parameters.uuid_array(traces).text_array(producers).bytea_array(payloads);
+    parameters.bool_array(encrypted).timestamptz_array(times).boolean(call.no_further_letters);
+    return session.run(sql::kTransactionLetters, parameters);
 }
 
 Result<TransactionOutcome> decode(const Rows& rows, std::size_t segments) {
@@ -76,6 +101,18 @@ std::size_t place(Value value, bool& fits) {
     const auto number = value.integer();
     fits = fits && number && *number >= 0;
     return static_cast<std::size_t>(number.value_or(0));
+}
+
+TransactionOutcome::Wanted wanted_of(Value element, bool& fits) {
+    TransactionOutcome::Wanted wanted;
+    const auto id = parse_uuid(element["partitionId"].string());
+    fits = fits && id && element["offsets"].size() > 0;
+    wanted.partition_id = id.value_or(Uuid{});
+    for (std::size_t i = 0; i < element["offsets"].size(); ++i) {
+        const auto offset = place(element["offsets"].at(i), fits);
+        wanted.offsets.emplace_back(static_cast<std::int64_t>(offset));
+    }
+    return wanted;
 }
 
 std::vector<std::size_t> places(Value list, bool& fits) {
@@ -112,7 +149,8 @@ Result<TransactionOutcome> read_refusal(Error error) {
     const bool duplicate =
         error.sqlstate == kDuplicateState && error.message.starts_with(kDuplicateText);
     const bool rejected = error.sqlstate == kRejectedState;
-    if (!duplicate && !rejected) {
+    const bool letters = error.sqlstate == kLettersState;
+    if (!duplicate && !rejected && !letters) {
         return fail(std::move(error));
     }
     // The session adds the detail in parentheses behind the text, which has none itself.
@@ -124,8 +162,9 @@ Result<TransactionOutcome> read_refusal(Error error) {
     const Value list = parsed ? parsed->root() : Value();
     bool fits = list.is(json::Kind::array) && list.size() > 0;
     TransactionOutcome outcome;
-    outcome.kind =
-        duplicate ? TransactionOutcome::Kind::duplicate : TransactionOutcome::Kind::rejected;
+    outcome.kind = duplicate ? TransactionOutcome::Kind::duplicate
+                   : letters ? TransactionOutcome::Kind::letters
+                             : TransactionOutcome::Kind::rejected;
     for (std::size_t i = 0; i < list.size(); ++i) {
         const Value element = list.at(i);
         if (duplicate) {
@@ -133,6 +172,8 @@ Result<TransactionOutcome> read_refusal(Error error) {
             const auto frame = place(element["i"], fits);
             const auto first = static_cast<std::int64_t>(place(element["off"], fits));
             outcome.repeats.push_back({segment, frame, Offset{first}});
+        } else if (letters) {
+            outcome.wanted.push_back(wanted_of(element, fits));
         } else if (element["lease"].is(json::Kind::string)) {
             outcome.lost_leases.emplace_back(element["lease"].string());
         } else {

@@ -44,17 +44,16 @@ const Statement kDiscoverHasPending{"discover_has_pending",
 const Statement kReleaseUndelivered{"release_undelivered",
                                     "select queen.log_release_undelivered_v1($1, $2, $3)"};
 
-// A partition id comes from the client, so the tenant is checked in the same statement. A partition
-// that is gone answers as the procedure says; only one that belongs to somebody else is refused.
-const Statement kAckByHash{"ack_by_hash", R"sql(
-select case
-         when exists (select from queen.log_partitions p join queen.queues q on q.id = p.queue_id
-                       where p.id = $1 and q.tenant_id <> $6)
-         then '{"ok": false, "acked": 0, "error": "partition not owned by tenant"}'::jsonb
-         else queen.log_ack_by_hash_v1($1, $2, $3, $4, $5)
-       end)sql"};
+// A partition id comes from the client, so the procedures of acks are told the tenant. Without
+// letters: those that are wanted are asked for.
+const Statement kAckByHash{"ack_by_hash",
+                           "select queen.log_ack_by_hash_v1($1, $2, $3, $4, $5, $6, $7, '{}')"};
 
-const Statement kAckMulti{"ack_multi", "select queen.log_ack_multi_v1($1, $2, $3, $4, $5)"};
+const Statement kAckLetters{"ack_letters",
+                            "select queen.log_ack_by_hash_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+                            "$10, $11, $12, $13, $14, $15, $16)"};
+
+const Statement kAckMulti{"ack_multi", "select queen.log_ack_multi_v1($1, $2, $3, $4, $5, $6, $7)"};
 
 const Statement kRenewLease{"renew_lease", "select queen.log_renew_lease_v1($1, $2)"};
 
@@ -104,34 +103,21 @@ const Statement kTransaction{
     "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
     "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) t"};
 
+const Statement kTransactionLetters{
+    "transaction_letters",
+    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, "
+    "$27, $28) t"};
+
 std::span<const Statement* const> all() {
     static const std::array list{
-        &kPing,
-        &kPushMulti,
-        &kSegmentAt,
-        &kWindowHashes,
-        &kPopList,
-        &kPopWildcard,
-        &kPopSpecific,
-        &kPopDiscover,
-        &kHasPending,
-        &kPartitionHasPending,
-        &kDiscoverHasPending,
-        &kReleaseUndelivered,
-        &kAckByHash,
-        &kAckMulti,
-        &kRenewLease,
-        &kConfigureQueue,
-        &kDeleteQueue,
-        &kQueueDetail,
-        &kQueueDepth,
-        &kQueueSizes,
-        &kListQueues,
-        &kListLabels,
-        &kOverview,
-        &kReseedPage,
-        &kReseedWindowPage,
-        &kTransaction,
+        &kPing,           &kPushMulti,           &kSegmentAt,          &kWindowHashes,
+        &kPopList,        &kPopWildcard,         &kPopSpecific,        &kPopDiscover,
+        &kHasPending,     &kPartitionHasPending, &kDiscoverHasPending, &kReleaseUndelivered,
+        &kAckByHash,      &kAckLetters,          &kAckMulti,           &kRenewLease,
+        &kConfigureQueue, &kDeleteQueue,         &kQueueDetail,        &kQueueDepth,
+        &kQueueSizes,     &kListQueues,          &kListLabels,         &kOverview,
+        &kReseedPage,     &kReseedWindowPage,    &kTransaction,        &kTransactionLetters,
     };
     return list;
 }

@@ -29,6 +29,7 @@ extern const Statement kPartitionHasPending;
 extern const Statement kDiscoverHasPending;
 extern const Statement kReleaseUndelivered;
 extern const Statement kAckByHash;
+extern const Statement kAckLetters;
 extern const Statement kAckMulti;
 extern const Statement kRenewLease;
 extern const Statement kConfigureQueue;
@@ -42,6 +43,7 @@ extern const Statement kOverview;
 extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
 extern const Statement kTransaction;
+extern const Statement kTransactionLetters;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

@@ -402,6 +402,40 @@ public:
                                 "l") == model_.letters);
     }
 
+    /// Acks the batch that is held both ways, one of them taken back.
+    void ack_whole() {
+        if (!model_.held() || model_.worker != holder_) {
+            return;
+        }
+        std::vector<std::string> hashes;
+        for (auto at = model_.committed + 1; at <= model_.batch_end; ++at) {
+            hashes.push_back("\\x" + to_hex(hash_transaction_id("m" + std::to_string(at)).view()));
+        }
+        const std::string outcome = "concat_ws(' ', a ->> 'ok', a ->> 'acked', a ->> "
+                                    "'leaseReleased', a ->> 'covered', a ->> 'queue', a ->> "
+                                    "'partition')";
+        session().script("begin");
+        const auto by_position =
+            session().one(
+                "select " + outcome +
+                    " from jsonb_array_elements(queen.log_ack_multi_v1(array[$1]::uuid[], "
+                    "array['g'], array[$2]::bigint[], array[$3], array[0], $4, "
+                    "array[$5]::bigint[]) -> 'results') a",
+                {partition_, model_.batch_end, *holder_, std::string(kDefaultTenant),
+                 model_.committed + 1}) +
+            " | " + row();
+        session().script("rollback");
+        const auto by_hash =
+            session().one("select " + outcome +
+                              " from queen.log_ack_by_hash_v1($1, 'g', $2, $3, $4, $5, null, "
+                              "'{}') a",
+                          {partition_, *holder_, hashes,
+                           std::vector<std::string>(hashes.size(), "completed"),
+                           std::string(kDefaultTenant)}) +
+            " | " + row();
+        RC_ASSERT(by_position == by_hash);
+    }
+
 private:
     static std::string row() {
         return session().one(
@@ -648,6 +682,16 @@ RC_GTEST_PROP(AckSql, AnyOrderOfPopsAcksExpiriesAndSeeksIsAsTheModelSays, ()) {
     for (const auto& step : *rc::gen::container<std::vector<Step>>(any_step())) {
         world.run(step);
     }
+}
+
+// AR-3: the short way of a whole batch leaves what the long way leaves.
+RC_GTEST_PROP(AckSql, ABatchAckedWholeByItsPositionIsAsByItsHashes, ()) {
+    World world;
+    for (const auto& step : *rc::gen::container<std::vector<Step>>(any_step())) {
+        world.run(step);
+    }
+    world.run(Take{*rc::gen::inRange(1, 6), 9, false});
+    world.ack_whole();
 }
 
 // Whole batches, each position with a status or two or none, over and over.

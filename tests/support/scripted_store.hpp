@@ -25,7 +25,7 @@ public:
     Hook<PopArgs, std::string, std::string, Done<PopResult>> on_pop_discover;
     Hook<PendingQuery, Done<bool>> on_has_pending;
     Hook<Uuid, std::string, std::string, Done<bool>> on_release_undelivered;
-    Hook<Uuid, std::string, std::string, std::vector<HashAck>, Done<HashAckOutcome>> on_ack_by_hash;
+    Hook<HashAcks, Done<HashAckOutcome>> on_ack_by_hash;
     Hook<std::vector<PositionAck>, Done<std::vector<PositionAckOutcome>>> on_ack_positions;
     Hook<std::string, std::chrono::seconds, Done<RenewOutcome>> on_renew_lease;
     Hook<std::string, std::string, Done<std::string>> on_configure;
@@ -72,12 +72,10 @@ public:
                              Done<bool> done) override {
         call(on_release_undelivered, id, std::move(group), std::move(worker), std::move(done));
     }
-    void ack_by_hash(Deadline, std::string, Uuid id, std::string group, std::string worker,
-                     std::vector<HashAck> acks, Done<HashAckOutcome> done) override {
-        call(on_ack_by_hash, id, std::move(group), std::move(worker), std::move(acks),
-             std::move(done));
+    void ack_by_hash(Deadline, HashAcks acks, Done<HashAckOutcome> done) override {
+        call(on_ack_by_hash, std::move(acks), std::move(done));
     }
-    void ack_positions(Deadline, std::vector<PositionAck> acks,
+    void ack_positions(Deadline, std::string, std::vector<PositionAck> acks,
                        Done<std::vector<PositionAckOutcome>> done) override {
         call(on_ack_positions, std::move(acks), std::move(done));
     }

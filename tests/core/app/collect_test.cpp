@@ -59,6 +59,8 @@ protected:
         EXPECT_TRUE(parking_.park(*place, std::make_shared<Deaf>(), SteadyTime::max()));
         collect_parking(page, parking_);
 
+        collect_ack_registry(
+            page, {.entries = 1, .bytes = 2, .hits = 3, .misses = 4, .refused = 5, .evictions = 6});
         collect_dedup(page, {.bytes = 1,
                              .partitions = 2,
                              .hashes = 3,
@@ -158,6 +160,7 @@ protected:
         activity.ack.requests.add(14);
         activity.ack.messages.add(15);
         activity.ack.refused.add(16);
+        activity.ack.dead_letters.add(17);
         activity.transaction.committed.add(17);
         activity.transaction.duplicate.add(18);
         activity.transaction.rejected.add(19);
@@ -216,6 +219,7 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_process_ack_requests_total", "14"},
         {"queen_process_ack_messages_total", "15"},
         {"queen_process_ack_refused_total", "16"},
+        {"queen_process_ack_dead_letters_total", "17"},
         {"queen_process_transactions_total{result=\"committed\"}", "17"},
         {"queen_process_transactions_total{result=\"duplicate\"}", "18"},
         {"queen_process_transactions_total{result=\"rejected\"}", "19"},
@@ -237,6 +241,12 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_parked_long_polls{queue=\"q\"}", "1"},
         {"queen_parked_pops", "1"},
         {"queen_wakes_total{cause=\"floor\"}", "0"},
+        {"queen_ack_registry_entries", "1"},
+        {"queen_ack_registry_bytes", "2"},
+        {"queen_ack_registry_hits_total", "3"},
+        {"queen_ack_registry_misses_total", "4"},
+        {"queen_ack_registry_refused_total", "5"},
+        {"queen_ack_registry_evictions_total", "6"},
         {"queen_dedup_bytes", "1"},
         {"queen_dedup_partitions", "2"},
         {"queen_dedup_hashes", "3"},

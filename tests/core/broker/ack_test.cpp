@@ -1,7 +1,4 @@
-#include "base/text.hpp"
-#include "broker/ack.hpp"
-#include "core/broker/broker_parts.hpp"
-#include "model/names.hpp"
+#include "core/broker/ack_parts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,33 +11,13 @@ using test::uuid_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-class AckTest : public BrokerParts {
-protected:
-    std::vector<AckItemResult> ack(std::vector<AckItem> items) {
-        std::optional<std::vector<AckItemResult>> results;
-        acks_.ack({std::string(kDefaultTenant), "g", std::move(items)},
-                  [&](std::vector<AckItemResult> all) { results = std::move(all); });
-        EXPECT_TRUE(results.has_value());
-        return results.value_or(std::vector<AckItemResult>{});
-    }
-    static AckItem item(std::string txn, std::string lease = "L",
-                        AckStatus status = AckStatus::completed) {
-        AckItem item;
-        item.transaction_id = std::move(txn);
-        item.partition_id = to_string(uuid_of(1));
-        item.lease_id = std::move(lease);
-        item.status = status;
-        return item;
-    }
-
-    Acks acks_{store_, announcer_, clock_, 30s};
-};
+class AckTest : public AckParts {};
 
 TEST_F(AckTest, ItemsAreGroupedByPartitionAndLease) {
     std::vector<std::string> calls;
-    store_.on_ack_by_hash = [&](const Uuid& id, const std::string&, const std::string& lease,
-                                const std::vector<HashAck>& all, const auto& done) {
-        calls.push_back(to_string(id).substr(35) + lease + std::to_string(all.size()));
+    store_.on_ack_by_hash = [&](const HashAcks& acks, const auto& done) {
+        calls.push_back(to_string(acks.partition_id).substr(35) + acks.worker +
+                        std::to_string(acks.items.size()));
         HashAckOutcome outcome;
         outcome.ok = true;
         done(outcome);
@@ -54,8 +31,7 @@ TEST_F(AckTest, ItemsAreGroupedByPartitionAndLease) {
 
 TEST_F(AckTest, ARequestOfManyGroupsSettlesAFewAtATime) {
     std::vector<Done<HashAckOutcome>> under_way;
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>&, Done<HashAckOutcome> done) {
+    store_.on_ack_by_hash = [&](const HashAcks&, Done<HashAckOutcome> done) {
         under_way.push_back(std::move(done));
     };
     std::vector<AckItem> items;
@@ -79,10 +55,9 @@ TEST_F(AckTest, ARequestOfManyGroupsSettlesAFewAtATime) {
 }
 
 TEST_F(AckTest, ALostLeaseFailsItsGroupOnly) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string& lease,
-                                const std::vector<HashAck>&, const auto& done) {
+    store_.on_ack_by_hash = [&](const HashAcks& acks, const auto& done) {
         HashAckOutcome outcome;
-        outcome.ok = lease == "L";
+        outcome.ok = acks.worker == "L";
         outcome.error = outcome.ok ? "" : "invalid or expired lease";
         done(outcome);
     };
@@ -94,8 +69,8 @@ TEST_F(AckTest, ALostLeaseFailsItsGroupOnly) {
 
 // F-35: nothing silently succeeds.
 TEST_F(AckTest, NoopStaleAndUnresolvedAreToldApart) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>& all, const auto& done) {
+    store_.on_ack_by_hash = [&](const HashAcks& acks, const auto& done) {
+        const auto& all = acks.items;
         HashAckOutcome outcome;
         outcome.ok = true;
         outcome.noop = {all[0].hash, all[1].hash};
@@ -113,8 +88,7 @@ TEST_F(AckTest, NoopStaleAndUnresolvedAreToldApart) {
 }
 
 TEST_F(AckTest, AReleasedLeaseIsAnnouncedWithWhatTheStoreSaidOfIt) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>&, const auto& done) {
+    store_.on_ack_by_hash = [&](const HashAcks&, const auto& done) {
         HashAckOutcome outcome;
         outcome.ok = outcome.lease_released = outcome.covered = true;
         outcome.queue = "q";
@@ -127,8 +101,7 @@ TEST_F(AckTest, AReleasedLeaseIsAnnouncedWithWhatTheStoreSaidOfIt) {
 
 // K37: an unknown word counts as failed, and the answer shows it.
 TEST_F(AckTest, AnUnknownWordIsNamedInTheAnswer) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>&, const auto& done) {
+    store_.on_ack_by_hash = [&](const HashAcks&, const auto& done) {
         HashAckOutcome outcome;
         outcome.ok = true;
         done(outcome);
@@ -138,19 +111,6 @@ TEST_F(AckTest, AnUnknownWordIsNamedInTheAnswer) {
     EXPECT_THAT(ack({odd})[0].error, HasSubstr("unknown status 'complete' counts as failed"));
 }
 
-TEST_F(AckTest, DeadLetteringIsRefusedUntilThereAreDeadLetters) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>&, const auto& done) {
-        HashAckOutcome outcome;
-        outcome.ok = outcome.dlq = outcome.lease_released = true;
-        done(outcome);
-    };
-    const auto results = ack({item("good"), item("bad", "L", AckStatus::dlq)});
-    EXPECT_TRUE(results[0].success);
-    EXPECT_FALSE(results[1].success);
-    EXPECT_EQ(results[1].error, "dlq rejected");
-}
-
 TEST_F(AckTest, WhatIsNoPartitionIdNeverReachesTheStore) {
     auto odd = item("t1");
     odd.partition_id = "not-a-uuid";
@@ -158,9 +118,9 @@ TEST_F(AckTest, WhatIsNoPartitionIdNeverReachesTheStore) {
 }
 
 TEST_F(AckTest, AStoreThatIsAwayFailsTheItemsNotTheRequest) {
-    store_.on_ack_by_hash = [&](const Uuid&, const std::string&, const std::string&,
-                                const std::vector<HashAck>&,
-                                const auto& done) { done(fail(Errc::unavailable, "pool")); };
+    store_.on_ack_by_hash = [&](const HashAcks&, const auto& done) {
+        done(fail(Errc::unavailable, "pool"));
+    };
     EXPECT_EQ(ack({item("t1")})[0].error, "pool");
 }
 

@@ -166,13 +166,14 @@ TEST_F(CountingTest, WhatWentBackIsCountedWhenTheStoreTookIt) {
 }
 
 TEST_F(CountingTest, AcksCountByHowTheyWereSettled) {
-    store_.on_ack_by_hash = [](const Uuid&, const auto&, const std::string& lease,
-                               const std::vector<HashAck>& all, const auto& done) {
+    store_.on_ack_by_hash = [](const HashAcks& acks, const auto& done) {
         HashAckOutcome outcome;
         outcome.queue = "q";
-        outcome.ok = lease != "lost";
-        if (lease == "unresolved") {
-            outcome.unresolved = {all.front().hash};
+        outcome.ok = acks.worker != "lost";
+        if (acks.worker == "unresolved") {
+            outcome.unresolved = {acks.items.front().hash};
+        } else if (acks.worker == "L") {
+            outcome.filed = {4};
         }
         done(outcome);
     };
@@ -196,6 +197,7 @@ TEST_F(CountingTest, AcksCountByHowTheyWereSettled) {
     EXPECT_EQ(activity_->ack.requests.value(), 1u);
     EXPECT_EQ(activity_->ack.messages.value(), 5u);
     EXPECT_EQ(activity_->ack.refused.value(), 3u);
+    EXPECT_EQ(activity_->ack.dead_letters.value(), 1u);
     EXPECT_EQ(figures_of("q"), (QueueFigures{.acks = {2, 1, 1, 1, 2}}));
 }
 

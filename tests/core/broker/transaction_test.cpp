@@ -64,7 +64,8 @@ protected:
 
     std::shared_ptr<metrics::Activity> activity_ = std::make_shared<metrics::Activity>(clock_);
     test::ScriptedTransactionStore transaction_store_;
-    Transactions transactions_{transaction_store_, announcer_, clock_, {.activity = activity_}};
+    Transactions transactions_{
+        transaction_store_, store_, announcer_, clock_, {.activity = activity_}};
 };
 
 TEST_F(TransactionTest, SendsOneSegmentALaneAndEveryAckAsItCame) {
@@ -253,6 +254,95 @@ TEST_F(TransactionTest, WhatMayHaveCommittedIsNotSentAgain) {
     EXPECT_EQ(activity_->transaction.failed.value(), 4u);
 }
 
+/// A segment of messages "m0", "m1", ... from offset 4 on.
+StoredSegment stored_segment(int messages) {
+    std::string frames;
+    for (int i = 0; i < messages; ++i) {
+        const auto id = "m" + std::to_string(i);
+        EXPECT_TRUE(append_frame(frames, {.message_id = uuid_of(static_cast<std::uint8_t>(i + 1)),
+                                          .transaction_id = id,
+                                          .payload = "7"}));
+    }
+    return {Offset{4}, Offset{3 + messages}, WallTime{std::chrono::seconds(5)},
+            compress_segment(frames)};
+}
+
+// TX-9
+TEST_F(TransactionTest, WhatIsToBecomeALetterIsReadAndBroughtTogetherWithTheRest) {
+    store_.on_segment_at = [](const Uuid& id, Offset, const auto& done) {
+        EXPECT_EQ(id, uuid_of(1));
+        done(std::optional(stored_segment(3)));
+    };
+    transaction_store_.on_transact = [](const TransactionCall& call) {
+        if (call.letters.empty()) {
+            TransactionOutcome outcome;
+            outcome.kind = Kind::letters;
+            // Two groups give up messages of one partition.
+            outcome.wanted = {{uuid_of(1), {Offset{4}, Offset{6}}}, {uuid_of(1), {Offset{6}}}};
+            return outcome;
+        }
+        auto outcome = test::ScriptedTransactionStore::commit(call);
+        outcome.settled[1].filed = {1};
+        return outcome;
+    };
+    const auto result = run({{"q", "a", "t1", "1"}}, {ack("x"), ack("m2", AckStatus::dlq)});
+    EXPECT_EQ(result.verdict, Verdict::committed);
+    EXPECT_FALSE(result.acks.at(0).dlq);
+    EXPECT_TRUE(result.acks.at(1).dlq);
+    ASSERT_EQ(transaction_store_.calls.size(), 2u);
+    const auto& call = transaction_store_.calls[1];
+    EXPECT_EQ(call.segments.size(), 1u);
+    EXPECT_EQ(call.acks.size(), 2u);
+    EXPECT_FALSE(call.no_further_letters);
+    ASSERT_EQ(call.letters.size(), 1u);
+    ASSERT_EQ(call.letters[0].letters.size(), 2u);
+    EXPECT_EQ(call.letters[0].letters[1].transaction_id, "m2");
+    EXPECT_EQ(call.letters[0].letters[1].offset, Offset{6});
+    EXPECT_EQ(source_->marks.size(), 1u) << "announced once";
+}
+
+TEST_F(TransactionTest, LettersThatAreGoneAreSaidToBeSoAndTheRoundsEnd) {
+    store_.on_segment_at = [](const Uuid&, Offset, const auto& done) {
+        done(std::optional<StoredSegment>{});
+    };
+    transaction_store_.on_transact = [](const TransactionCall& call) {
+        TransactionOutcome outcome;
+        outcome.kind = call.no_further_letters ? Kind::rejected : Kind::letters;
+        outcome.wanted = {{uuid_of(1), {Offset{4}}}};
+        outcome.rejections = {{0, TransactionOutcome::Refusal::no_letter, ""}};
+        return outcome;
+    };
+    EXPECT_THAT(run({}, {ack("x", AckStatus::dlq)}).error.message, HasSubstr("dlq rejected"));
+    EXPECT_EQ(transaction_store_.calls.size(), 2u);
+
+    // A store that is never content is not asked for ever.
+    transaction_store_.calls.clear();
+    store_.on_segment_at = [](const Uuid&, Offset, const auto& done) {
+        done(std::optional(stored_segment(1)));
+    };
+    EXPECT_EQ(run({}, {ack("x", AckStatus::dlq)}).verdict, Verdict::rejected_ack);
+    EXPECT_EQ(transaction_store_.calls.size(), 5u);
+
+    store_.on_segment_at = [](const Uuid&, Offset, const auto& done) {
+        done(fail(Errc::unavailable, "no session became free"));
+    };
+    const auto result = run({{"q", "a", "t1", "1"}}, {ack("x", AckStatus::dlq)});
+    EXPECT_EQ(result.verdict, Verdict::failed);
+    EXPECT_EQ(result.error.code, Errc::unavailable);
+    EXPECT_THAT(source_->marks, IsEmpty());
+}
+
+TEST_F(TransactionTest, ABatchThatATransactionTouchedIsNoLongerRemembered) {
+    AckRegistry registry(clock_, {});
+    Transactions transactions(transaction_store_, store_, announcer_, clock_, {}, nullptr,
+                              &registry);
+    registry.remember({kDefaultTenant, uuid_of(1), "g"}, "L", {Offset{0}, Offset{0}},
+                      {hash_transaction_id("x")}, std::nullopt);
+    ASSERT_EQ(registry.stats().entries, 1u);
+    run_on(transactions, {}, {ack("x")});
+    EXPECT_EQ(registry.stats().entries, 0u);
+}
+
 TEST_F(TransactionTest, AnUnknownStatusWordIsNamedBesideItsAck) {
     auto strange = ack("x", AckStatus::failed);
     strange.item.unknown_word = "complete";
@@ -264,7 +354,7 @@ TEST_F(TransactionTest, AnUnknownStatusWordIsNamedBesideItsAck) {
 // A transaction that was rolled back is no knowledge about the partition: its hashes are not there.
 TEST_F(TransactionTest, TheDedupCacheLearnsFromWhatCommittedOnly) {
     DedupCache cache(store_, ticker_, clock_, {});
-    Transactions transactions(transaction_store_, announcer_, clock_, {}, &cache);
+    Transactions transactions(transaction_store_, store_, announcer_, clock_, {}, &cache);
     store_.on_window_hashes = [](const HashPage&, const Done<std::vector<HashRow>>& done) {
         done(std::vector<HashRow>{});
     };

@@ -25,6 +25,8 @@ TEST(Environment, EachVariableReachesItsOption) {
                                              {"DEFAULT_SUBSCRIPTION_MODE", "new-only"},
                                              {"QUEEN_POP_PENDING_GATE", "No"},
                                              {"QUEEN_V2_ZSTD_LEVEL", "1"},
+                                             {"QUEEN_ACK_REGISTRY", "0"},
+                                             {"QUEEN_ACK_REGISTRY_MB", "8"},
                                              {"QUEEN_DEDUP_CACHE", "0"},
                                              {"QUEEN_DEDUP_CACHE_MB", "64"},
                                              {"LOG_LEVEL", "WARN"},
@@ -45,6 +47,8 @@ TEST(Environment, EachVariableReachesItsOption) {
     EXPECT_EQ(s.pop.default_subscription, Subscription::Mode::fresh);
     EXPECT_FALSE(s.pop.pending_gate);
     EXPECT_EQ(s.zstd_level, 1);
+    EXPECT_FALSE(s.ack.registry);
+    EXPECT_EQ(s.ack.registry_bytes, 8 << 20);
     EXPECT_FALSE(s.dedup.cache);
     EXPECT_EQ(s.dedup.cache_bytes, 64 << 20);
     EXPECT_EQ(s.log_level, "warning");

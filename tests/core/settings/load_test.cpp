@@ -34,6 +34,8 @@ TEST(Load, AnEmptyFileMeansTheDefaults) {
         EXPECT_EQ(s.pop.backoff_multiplier, 2.0);
         EXPECT_EQ(s.pop.default_subscription, Subscription::Mode::all);
         EXPECT_EQ(s.zstd_level, 3);
+        EXPECT_TRUE(s.ack.registry);
+        EXPECT_EQ(s.ack.registry_bytes, 64 << 20);
         EXPECT_TRUE(s.dedup.cache);
         EXPECT_EQ(s.dedup.cache_bytes, 512 << 20);
         EXPECT_FALSE(s.configure_merges);
@@ -115,7 +117,7 @@ TEST(Load, WhatIsNotYamlNamesTheLine) {
     EXPECT_EQ(faults("listen: [::1]:6632\n"), "q.yaml:1:14: not YAML: end of map not found\n");
     EXPECT_EQ(faults("- a\n"),
               "q.yaml:1:1: is a list; allowed: a map of listen, data, server_id, database, limits, "
-              "pop, segments, dedup, compat, log, plugins, candidates, plugin_folders\n");
+              "pop, segments, ack, dedup, compat, log, plugins, candidates, plugin_folders\n");
 }
 
 TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {

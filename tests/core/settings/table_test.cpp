@@ -149,6 +149,8 @@ TEST(Table, EveryOptionReachesItsField) {
                                               static_cast<std::int64_t>(s.pop.default_subscription),
                                               s.pop.default_batch,
                                               s.zstd_level,
+                                              s.ack.registry_bytes,
+                                              static_cast<std::int64_t>(s.ack.registry),
                                               s.dedup.cache_bytes,
                                               static_cast<std::int64_t>(s.dedup.cache),
                                               static_cast<std::int64_t>(s.plugins.size()),

@@ -6,6 +6,7 @@
 namespace queen::store {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -91,6 +92,7 @@ TEST(Answers, HashAck) {
     const std::string hash = "000102030405060708090a0b0c0d0eff";
     const auto outcome = read_hash_ack(
         R"({"ok":true,"acked":3,"off":17,"leaseReleased":true,"covered":true,"queue":"q","partition":"p",)"
+        R"("freed":true,"letters":null,"filed":[17],"filedItems":[0,2],"rejectedItems":[1],)"
         R"("noopHashes":[],"staleHashes":[")" +
         hash + R"("],"unresolvedHashes":null})");
     ASSERT_TRUE(outcome) << outcome.error().message;
@@ -99,6 +101,13 @@ TEST(Answers, HashAck) {
     EXPECT_EQ(outcome->head, Offset{17});
     EXPECT_TRUE(outcome->lease_released);
     EXPECT_TRUE(outcome->covered);
+    EXPECT_TRUE(outcome->freed);
+    EXPECT_THAT(outcome->wanted, IsEmpty());
+    EXPECT_THAT(outcome->filed, ElementsAre(0u, 2u));
+    EXPECT_THAT(outcome->rejected, ElementsAre(1u));
+    EXPECT_THAT(read_hash_ack(R"({"ok":true,"letters":[4,9]})")->wanted,
+                ElementsAre(Offset{4}, Offset{9}));
+    EXPECT_FALSE(read_hash_ack(R"({"ok":true,"letters":["4"]})"));
     ASSERT_EQ(outcome->stale.size(), 1u);
     EXPECT_EQ(to_hex(outcome->stale[0].view()), hash);
     EXPECT_THAT(outcome->unresolved, IsEmpty());
@@ -108,10 +117,12 @@ TEST(Answers, HashAck) {
 
 TEST(Answers, PositionAcksAndRenewal) {
     const auto acks = read_position_acks(
-        R"({"ok":true,"results":[{"ok":true,"acked":2},{"ok":false,"acked":0,"error":"no leased batch"}]})",
+        R"({"ok":true,"results":[{"ok":true,"acked":2,"leaseReleased":true,"covered":true,"queue":"q","partition":"p"},{"ok":false,"acked":0,"error":"no leased batch"}]})",
         2);
     ASSERT_TRUE(acks);
     EXPECT_EQ((*acks)[0].acked, 2);
+    EXPECT_TRUE((*acks)[0].lease_released && (*acks)[0].covered);
+    EXPECT_EQ((*acks)[0].queue + (*acks)[0].partition, "qp");
     EXPECT_EQ((*acks)[1].error, "no leased batch");
     EXPECT_FALSE(read_position_acks(R"({"ok":true,"results":[]})", 1));
 

@@ -172,9 +172,9 @@ TEST_F(Codec, ArraysOfEachType) {
     ids[1].bytes.fill(0xab);
     Parameters parameters;
     parameters.text_array(texts).int4_array(ints).int8_array(bigs).bytea_array(bytes);
-    parameters.uuid_array(ids);
+    parameters.uuid_array(ids).bool_array({true, false, true});
     const Rows rows = run("select $1, $4, $2::text, $3::text, $5::text, $4[2] = '\\x00', "
-                          "array_lower($1, 1), array_length($4, 1)",
+                          "array_lower($1, 1), array_length($4, 1), $6::text",
                           parameters);
     Row row(rows, 0);
     EXPECT_EQ(row.text_array(0), texts);
@@ -186,14 +186,16 @@ TEST_F(Codec, ArraysOfEachType) {
     EXPECT_TRUE(row.boolean(5));
     EXPECT_EQ(row.integer(6), 1);
     EXPECT_EQ(row.integer(7), 3);
+    EXPECT_EQ(row.text(8), "{t,f,t}");
     EXPECT_TRUE(row.status());
 }
 
 TEST_F(Codec, EmptyArraysOfEachType) {
     Parameters parameters;
     parameters.text_array({}).int4_array({}).int8_array({}).bytea_array({}).uuid_array({});
+    parameters.bool_array({});
     const Rows rows = run("select $1, $4, cardinality($1) + cardinality($2) + cardinality($3) + "
-                          "cardinality($4) + cardinality($5)",
+                          "cardinality($4) + cardinality($5) + cardinality($6)",
                           parameters);
     Row row(rows, 0);
     EXPECT_THAT(row.text_array(0), IsEmpty());

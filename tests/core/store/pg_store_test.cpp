@@ -6,6 +6,7 @@
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 #include "support/postgres.hpp"
+#include "support/sql_session.hpp"
 
 #include <gmock/gmock.h>
 
@@ -109,7 +110,14 @@ protected:
             acks.push_back({hash_transaction_id(id), status});
         }
         return value(wait_for<HashAckOutcome>([&](auto done) {
-            store->ack_by_hash(kNever, tenant, from.partition_id, "g", worker, acks, done);
+            store->ack_by_hash(kNever,
+                               {.tenant = tenant,
+                                .partition_id = from.partition_id,
+                                .group = "g",
+                                .worker = worker,
+                                .items = acks,
+                                .letters = {}},
+                               done);
         }));
     }
     Result<ReseedPage> reseed(ReseedQuery query) {
@@ -279,6 +287,53 @@ TEST_F(PgStoreTest, APartitionOfAnotherTenantCannotBeAcked) {
     EXPECT_THAT(missing.error, HasSubstr("not found"));
 }
 
+// What is to become a dead letter is asked for, and filed once it is there, byte for byte.
+TEST_F(PgStoreTest, DeadLettersAreAskedForAndFiled) {
+    push({segment("letters", "p", {"a", "b", "c"}, "1")});
+    const auto popped = pop(pop_args("letters", "w"));
+    ASSERT_THAT(popped.partitions, SizeIs(1));
+    HashAcks acks{.tenant = kTenant,
+                  .partition_id = popped.partitions[0].partition_id,
+                  .group = "g",
+                  .worker = "w",
+                  .items = {{hash_transaction_id("a"), AckStatus::dlq, "why"},
+                            {hash_transaction_id("b"), AckStatus::completed},
+                            {hash_transaction_id("c"), AckStatus::dlq}},
+                  .letters = {}};
+    const auto settle = [&] {
+        return value(wait_for<HashAckOutcome>(
+            [&](auto done) { store->ack_by_hash(kNever, acks, std::move(done)); }));
+    };
+    const auto asked = settle();
+    EXPECT_THAT(asked.wanted, ElementsAre(Offset{0}, Offset{2}));
+    EXPECT_EQ(asked.acked, 0);
+    acks.letters = {{.offset = Offset{0},
+                     .message_id = acks.partition_id,
+                     .trace_id = {},
+                     .transaction_id = "a",
+                     .producer_sub = "sub",
+                     .payload = std::string("\0\xff{", 3),
+                     .encrypted = true,
+                     .created_at = popped.partitions[0].segments[0].created_at}};
+    EXPECT_THAT(settle().wanted, SizeIs(2)) << "one of them is not enough";
+    acks.no_further_letters = true;
+    const auto filed = settle();
+    EXPECT_THAT(filed.wanted, IsEmpty());
+    EXPECT_THAT(filed.filed, ElementsAre(0u));
+    EXPECT_THAT(filed.rejected, ElementsAre(2u));
+    EXPECT_EQ(filed.acked, 2);
+    EXPECT_TRUE(filed.lease_released);
+    EXPECT_FALSE(filed.covered);
+    queen::test::SqlSession sql(conninfo());
+    EXPECT_EQ(sql.one("select concat_ws(' ', l.message_id, l.transaction_id, l.trace_id, "
+                      "l.producer_sub, encode(l.payload, 'hex'), l.encrypted, l.error, "
+                      "l.retry_count, s.created_at = l.created_at) from queen.log_dlq l join "
+                      "queen.queues q on q.id = l.queue_id join queen.log_segments s on "
+                      "s.partition_id = l.partition_id where q.name = 'letters'"),
+              to_string(acks.partition_id) + " a sub 00ff7b t why 0 t");
+    EXPECT_THAT(pop(pop_args("letters", "w2")).partitions, SizeIs(1));
+}
+
 TEST_F(PgStoreTest, PositionsLeasesAndBatchesHandedBack) {
     push({segment("pos", "p", {"a", "b", "c"}, "1")});
     auto popped = pop(pop_args("pos", "pos1"));
@@ -302,15 +357,23 @@ TEST_F(PgStoreTest, PositionsLeasesAndBatchesHandedBack) {
     ASSERT_THAT(popped.partitions, SizeIs(1));
     EXPECT_EQ(popped.partitions[0].attempt, 1) << "as if it had never been delivered";
 
-    const auto outcomes = value(wait_for<std::vector<PositionAckOutcome>>([&](auto done) {
-        store->ack_positions(
-            kNever, {{id, "g", Offset{2}, "pos1", 3}, {id, "g", Offset{2}, "pos2", 3}}, done);
-    }));
+    const auto whole = [&](const std::string& tenant) {
+        return value(wait_for<std::vector<PositionAckOutcome>>([&](auto done) {
+            store->ack_positions(
+                kNever, tenant,
+                {{id, "g", Offset{0}, Offset{2}, "pos1"}, {id, "g", Offset{0}, Offset{2}, "pos2"}},
+                done);
+        }));
+    };
+    EXPECT_EQ(whole(kOtherTenant).at(1).error, "partition not owned by tenant");
+    const auto outcomes = whole(kTenant);
     ASSERT_THAT(outcomes, SizeIs(2));
     EXPECT_FALSE(outcomes[0].ok);
     EXPECT_EQ(outcomes[0].error, "invalid or expired lease");
     EXPECT_TRUE(outcomes[1].ok);
     EXPECT_EQ(outcomes[1].acked, 3);
+    EXPECT_TRUE(outcomes[1].lease_released && outcomes[1].covered);
+    EXPECT_EQ(outcomes[1].queue + "." + outcomes[1].partition, "pos.p");
 }
 
 TEST_F(PgStoreTest, QueuesAreConfiguredListedShownAndDeleted) {

@@ -213,5 +213,101 @@ TEST(AckRoute, K20AnyReasonIsAccepted) {
     }
 }
 
+// K45: a reason is as long as the body allows, and kept as far as is useful.
+TEST(AckRoute, K45OfALongReasonTheFirst64KiBAreKeptAndNoCharacterIsCut) {
+    const auto kept = [](const std::string& reason) {
+        const auto request =
+            http::read_ack(kDefaultTenant, one(R"(,"status":"failed","error":")" + reason + "\""));
+        return request.value().items.at(0).error;
+    };
+    constexpr auto kMost = http::kMaxReasonBytes;
+    EXPECT_EQ(kept(std::string(kMost, 'x')).size(), kMost);
+    EXPECT_EQ(kept(std::string(1 << 20, 'x')).size(), kMost);
+    EXPECT_EQ(kept(std::string(kMost - 1, 'x') + "\xC3\xA4").size(), kMost - 1);
+    EXPECT_EQ(kept(std::string(kMost - 2, 'x') + "\xC3\xA4").size(), kMost);
+    std::string zeros;
+    for (std::size_t i = 0; i < kMost; ++i) {
+        zeros += R"(\u0000)";
+    }
+    EXPECT_EQ(kept(zeros).size(), kMost / 3 * 3);
+}
+
+/// What a pop of the queue "q" delivers, and its lease.
+struct Delivered {
+    std::string lease;
+    std::vector<std::string> ids;
+};
+Delivered pop(Api& api, const std::string& parameters = "") {
+    const auto body = api.ask("GET", "/api/v1/pop/queue/q?consumerGroup=g" + parameters).body;
+    Delivered delivered{at(body, "leaseId"), {}};
+    for (int i = 0; at(body, "messages." + std::to_string(i) + ".transactionId") != "<missing>";
+         ++i) {
+        delivered.ids.push_back(at(body, "messages." + std::to_string(i) + ".transactionId"));
+    }
+    return delivered;
+}
+http::Reply ack(Api& api, const Delivered& what) {
+    std::string items;
+    for (const auto& id : what.ids) {
+        items += (items.empty() ? "" : ",") + (R"({"transactionId":")" + id) +
+                 R"(","partitionId":")" + to_string(FakeStore::partition_id("q", "Default")) +
+                 R"(","leaseId":")" + what.lease + R"("})";
+    }
+    return api.ask("POST", "/api/v1/ack/batch", batch(items, R"(,"consumerGroup":"g")"));
+}
+
+// AR-2, AR-3
+TEST(AckRoute, AWholeBatchIsAckedByItsPositionAndAPartByItsHashes) {
+    Api api;
+    api.ask("POST", "/api/v1/push",
+            R"({"items":[{"queue":"q","payload":1,"transactionId":"a"},)"
+            R"({"queue":"q","payload":2,"transactionId":"b"}]})");
+    const auto first = pop(api);
+    ASSERT_EQ(first.ids.size(), 2u);
+    const auto reply = ack(api, first);
+    ASSERT_EQ(api.store.whole.size(), 1u);
+    EXPECT_EQ(api.store.whole[0].first, Offset{0});
+    EXPECT_EQ(api.store.whole[0].last, Offset{1});
+    EXPECT_EQ(api.store.whole[0].worker, first.lease);
+    EXPECT_EQ(api.store.whole[0].group, "g");
+    EXPECT_EQ(api.store.acks.size(), 0u);
+    EXPECT_EQ(reply.body, R"([{"index":0,"transactionId":"a","success":true,"error":null,)"
+                          R"("leaseReleased":true,"dlq":false,"noop":false},)"
+                          R"({"index":1,"transactionId":"b","success":true,"error":null,)"
+                          R"("leaseReleased":true,"dlq":false,"noop":false}])");
+    api.ask("POST", "/api/v1/push",
+            R"({"items":[{"queue":"q","payload":1,"transactionId":"c"},)"
+            R"({"queue":"q","payload":2,"transactionId":"d"}]})");
+    auto second = pop(api);
+    second.ids.pop_back();
+    ack(api, second);
+    EXPECT_EQ(api.store.whole.size(), 1u);
+    EXPECT_EQ(api.store.acks.size(), 1u);
+}
+
+TEST(AckRoute, WhatAnAnswerHadNoRoomForIsNotKnownAsDelivered) {
+    Api api;
+    api.settings.limits.answer_bytes = 400;
+    for (const char* partition : {"a", "b"}) {
+        api.ask("POST", "/api/v1/push",
+                R"({"items":[{"queue":"q","partition":")" + std::string(partition) +
+                    R"(","payload":1,"transactionId":"x"}]})");
+    }
+    const auto popped = pop(api, "&partitions=2");
+    ASSERT_EQ(popped.ids.size(), 1u);
+    ASSERT_EQ(api.store.released.size(), 1u);
+    const auto item = [&](const char* partition) {
+        return R"({"transactionId":"x","partitionId":")" +
+               to_string(FakeStore::partition_id("q", partition)) + R"(","leaseId":")" +
+               popped.lease + R"("})";
+    };
+    api.ask("POST", "/api/v1/ack/batch",
+            batch(item("a") + "," + item("b"), R"(,"consumerGroup":"g")"));
+    ASSERT_EQ(api.store.whole.size(), 1u);
+    EXPECT_EQ(api.store.whole[0].partition_id, FakeStore::partition_id("q", "a"));
+    ASSERT_EQ(api.store.acks.size(), 1u);
+    EXPECT_EQ(api.store.acks[0].partition_id, FakeStore::partition_id("q", "b"));
+}
+
 } // namespace
 } // namespace queen::test

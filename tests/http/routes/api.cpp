@@ -48,8 +48,9 @@ struct Api::Broker {
           parking(api.ticker, api.clock, {}), announcer(sources, parking),
           push(api.store, announcer, api.clock, {}),
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
-          acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
-          transactions(api.transactions, announcer, api.clock, {}),
+          ack_registry(api.clock, {}),
+          acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
+          transactions(api.transactions, api.store, announcer, api.clock, {}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           routes({push, pop, acks, transactions, admin, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
@@ -68,6 +69,7 @@ struct Api::Broker {
     broker::Announcer announcer;
     broker::Push push;
     broker::Pop pop;
+    broker::AckRegistry ack_registry;
     broker::Acks acks;
     broker::Transactions transactions;
     broker::Admin admin;

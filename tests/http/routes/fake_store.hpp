@@ -32,11 +32,6 @@ public:
     std::function<void(std::vector<PushOutcome>&)> spoil_push;
 
     // What was asked.
-    struct Acked {
-        Uuid partition_id;
-        std::string group, worker;
-        std::vector<HashAck> items;
-    };
     struct Configured {
         std::string queue, options;
     };
@@ -50,7 +45,8 @@ public:
     };
     std::vector<PushSegment> pushed;
     std::vector<Popped> pops;
-    std::vector<Acked> acks;
+    std::vector<HashAcks> acks;
+    std::vector<PositionAck> whole; ///< acks by position
     std::vector<Configured> configured;
     std::vector<Released> released;
     std::vector<std::pair<std::string, std::chrono::seconds>> renewed;
@@ -76,9 +72,8 @@ public:
     void pop_discover(Deadline, PopArgs, std::string, std::string, Done<PopResult>) override;
     void has_pending(Deadline, PendingQuery, Done<bool>) override;
     void release_undelivered(Deadline, Uuid, std::string, std::string, Done<bool>) override;
-    void ack_by_hash(Deadline, std::string, Uuid, std::string, std::string, std::vector<HashAck>,
-                     Done<HashAckOutcome>) override;
-    void ack_positions(Deadline, std::vector<PositionAck>,
+    void ack_by_hash(Deadline, HashAcks, Done<HashAckOutcome>) override;
+    void ack_positions(Deadline, std::string, std::vector<PositionAck>,
                        Done<std::vector<PositionAckOutcome>>) override;
     void renew_lease(Deadline, std::string, std::chrono::seconds, Done<RenewOutcome>) override;
     void configure(Deadline, std::string, std::string, std::string, Done<std::string>) override;
