@@ -22,6 +22,7 @@
 #include "broker/repairs.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/transaction.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
 #include "model/uuid7.hpp"
@@ -37,6 +38,7 @@
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
 #include "store/pg_task_store.hpp"
+#include "store/pg_transaction_store.hpp"
 
 #include <Poco/Logger.h>
 
@@ -161,6 +163,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::PgTaskStore> task_store;
     std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<store::PgGroupStore> group_store;
+    std::unique_ptr<store::PgTransactionStore> transaction_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -174,6 +177,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::AckRegistry> ack_registry; ///< null when switched off
     std::unique_ptr<broker::Acks> acks;
+    std::unique_ptr<broker::Transactions> transactions;
     std::unique_ptr<broker::Admin> admin;
     std::unique_ptr<broker::Switches> switches;
     std::unique_ptr<broker::Statistics> statistics;
@@ -243,6 +247,7 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     task_store = std::make_unique<store::PgTaskStore>(*asker);
     retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     group_store = std::make_unique<store::PgGroupStore>(*asker);
+    transaction_store = std::make_unique<store::PgTransactionStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -383,6 +388,12 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     }
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity,
                                           ack_registry.get());
+    transactions = std::make_unique<broker::Transactions>(
+        *transaction_store, *store, *announcer, clock,
+        broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                                      .wait = wait,
+                                      .activity = activity},
+        dedup.get(), ack_registry.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
@@ -415,6 +426,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         .push = *push,
         .pop = *pop,
         .acks = *acks,
+        .transactions = *transactions,
         .admin = *admin,
         .statistics = *statistics,
         .switches = *switches,

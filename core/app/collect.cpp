@@ -58,6 +58,11 @@ void collect_activity(Page& page, m::Activity& activity) {
     page.add(m::kAckMessages, number(ack.messages.value()));
     page.add(m::kAckRefused, number(ack.refused.value()));
     page.add(m::kAckDeadLetters, number(ack.dead_letters.value()));
+    const auto& transaction = activity.transaction;
+    page.add(m::kTransactions, {"committed"}, number(transaction.committed.value()));
+    page.add(m::kTransactions, {"duplicate"}, number(transaction.duplicate.value()));
+    page.add(m::kTransactions, {"rejected"}, number(transaction.rejected.value()));
+    page.add(m::kTransactions, {"failed"}, number(transaction.failed.value()));
 
     const auto minute = activity.queues.last_minute();
     page.add(m::kQueuesTracked, number(activity.queues.size()));

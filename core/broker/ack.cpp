@@ -1,6 +1,7 @@
 #include "broker/ack.hpp"
 
 #include "base/text.hpp"
+#include "broker/ack_words.hpp"
 #include "broker/letter_reader.hpp"
 #include "model/hash.hpp"
 
@@ -17,16 +18,6 @@
 namespace queen::broker {
 namespace {
 
-// The contract's words (http-api, item errors).
-constexpr const char* kNotAPartition = "partitionId is not a partition id";
-constexpr const char* kCommitted =
-    "already committed: the cursor moved past this message before this ack";
-constexpr const char* kBeyond = "position beyond leased batch";
-constexpr const char* kUnresolvable =
-    "unresolvable: transaction not in the ack window (hash purged or never pushed); if leased, the "
-    "message redelivers";
-constexpr const char* kNoLetter = "dlq rejected";
-
 /// Groups of one request that are settled at a time: a request with very many of them does not fill
 /// the lane that everybody's acks go through.
 constexpr std::size_t kInFlight = 16;
@@ -38,20 +29,6 @@ constexpr std::size_t kWholeAtOnce = 256;
 constexpr int kLetterRounds = 3;
 
 using HashSet = std::unordered_set<TxnHash>;
-
-metrics::AckResult result_of(AckStatus status) noexcept {
-    switch (status) {
-    case AckStatus::completed:
-        return metrics::AckResult::completed;
-    case AckStatus::failed:
-        return metrics::AckResult::failed;
-    case AckStatus::retry:
-        return metrics::AckResult::retry;
-    case AckStatus::dlq:
-        return metrics::AckResult::dlq;
-    }
-    return metrics::AckResult::refused;
-}
 
 HashSet as_set(const std::vector<TxnHash>& hashes) {
     return {hashes.begin(), hashes.end()};
@@ -87,7 +64,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             const auto& item = request.items[i];
             const auto id = parse_uuid(item.partition_id);
             if (!id) {
-                results[i].error = kNotAPartition;
+                results[i].error = words::kNotAPartition;
                 acks.activity_->ack.refused.add();
                 acks.activity_->ack.by_result[static_cast<std::size_t>(metrics::AckResult::refused)]
                     .add();
@@ -292,19 +269,18 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             result.lease_released = outcome.lease_released;
             if (unresolved.contains(hash)) {
                 result.success = false;
-                result.error = kUnresolvable;
+                result.error = words::kUnresolvable;
             } else if (stale.contains(hash)) {
                 result.success = false;
-                result.error = kBeyond;
+                result.error = words::kBeyond;
             } else if (noop.contains(hash)) {
                 // Completed twice is fine (clients repeat an ack whose answer they lost); a nack of
                 // something the cursor passed cannot be honoured.
                 result.noop = true;
                 result.success = item.status == AckStatus::completed;
-                result.error = result.success ? "" : kCommitted;
+                result.error = result.success ? "" : words::kCommitted;
             } else if (!item.unknown_word.empty()) {
-                result.error = "unknown status '" + item.unknown_word +
-                               "' counts as failed; known: completed, failed, retry, dlq";
+                result.error = words::unknown_status(item.unknown_word);
             }
         }
         for (const auto at : outcome.filed) {
@@ -313,7 +289,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         for (const auto at : outcome.rejected) {
             auto& result = results[group.items.at(at)];
             result.success = false;
-            result.error = kNoLetter;
+            result.error = words::kNoDeadLetters;
         }
         if ((outcome.lease_released || outcome.freed) && !outcome.queue.empty()) {
             acks.announcer_.released(request.tenant, outcome.queue, outcome.partition,
@@ -326,7 +302,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         metrics::QueueFigures figures;
         std::uint64_t settled = 0;
         for (const auto i : group.items) {
-            const auto result = results[i].success ? result_of(request.items[i].status)
+            const auto result = results[i].success ? ack_result(request.items[i].status)
                                                    : metrics::AckResult::refused;
             settled += results[i].success ? 1 : 0;
             ++figures.acks[static_cast<std::size_t>(result)];

@@ -1,9 +1,7 @@
 #include "broker/push.hpp"
 
-#include "base/text.hpp"
 #include "broker/dedup_cache.hpp"
 #include "model/frame.hpp"
-#include "model/names.hpp"
 #include "model/segment.hpp"
 
 #include <algorithm>
@@ -22,18 +20,6 @@ constexpr int kTransientTries = 3;
 /// SQLSTATE of a row that stayed locked for as long as a push waits for it (PUSH-9).
 constexpr std::string_view kLockNotAvailable = "55P03";
 constexpr const char* kLocked = "the partition is locked in the database; try again";
-
-struct Slot {
-    std::size_t leader; ///< first item of the request with the same queue, partition and id
-    TxnHash hash;
-};
-
-/// The items of one (queue, partition), in request order, without repeats.
-struct Group {
-    std::string queue;
-    std::string partition;
-    std::vector<std::size_t> items;
-};
 
 } // namespace
 
@@ -62,6 +48,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         Offset first;
     };
 
+    using Group = PushLayout::Group;
+
     void start() {
         assign_ids();
         plan(all_groups());
@@ -69,35 +57,17 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     }
 
     void assign_ids() {
-        std::unordered_map<std::string, std::size_t> leaders;
-        std::unordered_map<std::string, std::size_t> group_of;
+        layout = lay_out(request.items, push.ids_);
         for (std::size_t i = 0; i < request.items.size(); ++i) {
-            auto& item = request.items[i];
             PushItemResult result;
-            result.message_id = push.ids_.next();
-            if (item.transaction_id.empty()) {
-                item.transaction_id = to_string(result.message_id);
-            }
-            result.transaction_id = item.transaction_id;
+            result.message_id = layout.slots[i].message_id;
+            result.transaction_id = request.items[i].transaction_id;
             results.push_back(std::move(result));
-
-            auto key = item.queue;
-            key.append(1, kKeySeparator).append(item.partition);
-            const auto [group, fresh] = group_of.try_emplace(key, groups.size());
-            if (fresh) {
-                groups.push_back({item.queue, item.partition, {}});
-            }
-            key.append(1, kKeySeparator).append(item.transaction_id);
-            const auto [leader, first] = leaders.try_emplace(std::move(key), i);
-            slots.push_back({leader->second, hash_transaction_id(item.transaction_id)});
-            if (first) {
-                groups[group->second].items.push_back(i);
-            }
         }
     }
 
     std::vector<std::size_t> all_groups() const {
-        std::vector<std::size_t> all(groups.size());
+        std::vector<std::size_t> all(layout.groups.size());
         for (std::size_t i = 0; i < all.size(); ++i) {
             all[i] = i;
         }
@@ -109,7 +79,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         const auto planned = calls.size();
         std::size_t bytes = 0;
         for (const auto g : wanted) {
-            const auto& segment = segments[g] = pack(groups[g]);
+            const auto& segment = segments[g] = pack(layout.groups[g]);
             const auto size = segment.blob.size();
             if (calls.size() == planned ||
                 calls.back().groups.size() >= push.options_.call_segments ||
@@ -123,22 +93,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     }
 
     PushSegment pack(const Group& group) const {
-        PushSegment segment;
-        segment.tenant = request.tenant;
-        segment.queue = group.queue;
-        segment.partition = group.partition;
-        segment.count = static_cast<std::uint32_t>(group.items.size());
-        std::string frames;
-        for (const auto i : group.items) {
-            const auto& item = request.items[i];
-            // The id's length was checked with the request, so a frame cannot be refused here.
-            (void)append_frame(frames, {.message_id = results[i].message_id,
-                                        .transaction_id = item.transaction_id,
-                                        .payload = item.payload});
-            segment.hashes.append(slots[i].hash.view());
-        }
-        segment.blob = compress_segment(frames, push.options_.zstd_level);
-        return segment;
+        return push.packer_.pack(request.tenant, group, request.items, layout);
     }
 
     /// The segment as planned; one that is sent again is packed again, which is rare, instead of
@@ -146,18 +101,11 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     PushSegment take_segment(std::size_t g) {
         const auto packed = segments.find(g);
         if (packed == segments.end()) {
-            return pack(groups[g]);
+            return pack(layout.groups[g]);
         }
         auto segment = std::move(packed->second);
         segments.erase(packed);
         return segment;
-    }
-
-    std::string dedup_key(const Group& group) const {
-        std::string key = request.tenant;
-        key.append(1, kKeySeparator).append(group.queue);
-        key.append(1, kKeySeparator).append(group.partition);
-        return key;
     }
 
     void next() {
@@ -177,7 +125,9 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             auto& segment = batch.emplace_back(take_segment(g));
             if (push.dedup_ != nullptr) { // as late as can be: the cache knows more by then
                 auto& asked = call.asked.emplace_back(
-                    Call::Asked{dedup_key(groups[g]), fingerprints_of(segment.hashes), {}});
+                    Call::Asked{dedup_key(segment.tenant, segment.queue, segment.partition),
+                                fingerprints_of(segment.hashes),
+                                {}});
                 asked.vouch = push.dedup_->vouch(asked.key, asked.fingerprints);
                 segment.vouch = asked.vouch;
             }
@@ -226,7 +176,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     void fail_groups(const Call& call, const std::string& why) {
         for (const auto g : call.groups) {
-            for (const auto i : groups[g].items) {
+            for (const auto i : layout.groups[g].items) {
                 results[i].status = PushStatus::error;
                 results[i].error = why;
             }
@@ -239,7 +189,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         for (std::size_t n = 0; n < outcomes.size(); ++n) {
             const auto g = call.groups[n];
             const auto& outcome = outcomes[n];
-            auto& group = groups[g];
+            auto& group = layout.groups[g];
             if (push.dedup_ != nullptr) {
                 const auto& asked = call.asked[n];
                 push.dedup_->told(asked.key, asked.fingerprints, asked.vouch, outcome);
@@ -336,8 +286,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     void answer() {
         for (std::size_t i = 0; i < results.size(); ++i) {
-            const auto& leader = results[slots[i].leader];
-            if (slots[i].leader == i) {
+            const auto& leader = results[layout.slots[i].leader];
+            if (layout.slots[i].leader == i) {
                 continue;
             }
             results[i].message_id = leader.message_id;
@@ -383,8 +333,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     PushRequest request;
     std::function<void(std::vector<PushItemResult>)> done;
     std::vector<PushItemResult> results;
-    std::vector<Slot> slots;
-    std::vector<Group> groups;
+    PushLayout layout;
     std::unordered_map<std::size_t, PushSegment> segments; ///< packed and not sent yet, by group
     std::deque<Call> calls;
     std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
@@ -393,7 +342,8 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options,
            DedupCache* dedup)
     : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
-      dedup_(dedup), activity_(metrics::Activity::or_own(options_.activity, clock)) {}
+      dedup_(dedup), packer_(options_.zstd_level),
+      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
 
 void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
     if (request.items.empty()) {

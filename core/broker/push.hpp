@@ -1,26 +1,18 @@
 #pragma once
 #include "broker/announce.hpp"
+#include "broker/segment_packer.hpp"
 #include "metrics/activity.hpp"
-#include "model/uuid7.hpp"
 #include "ports/store.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace queen::broker {
 
 class DedupCache;
-
-/// One message to store. Names and ids were checked by the caller.
-struct PushItem {
-    std::string queue;
-    std::string partition;
-    std::string transaction_id; ///< empty: the minted message id
-    std::string_view payload;   ///< exact bytes of the request; valid while `PushRequest::hold` is
-};
 
 struct PushRequest {
     std::string tenant;
@@ -65,6 +57,7 @@ private:
     Options options_;
     DedupCache* dedup_;
     Uuid7 ids_;
+    const SegmentPacker packer_;
     const std::shared_ptr<metrics::Activity> activity_;
 };
 

@@ -1,41 +1,16 @@
 #include "http/ack_reader.hpp"
 
-#include "base/text.hpp"
+#include "base/json.hpp"
+#include "http/ack_fields.hpp"
 #include "http/request_names.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <optional>
+#include <utility>
 
 namespace queen::http {
 namespace {
 
 using json::Kind;
 using json::Value;
-
-constexpr std::string_view kAllowedWords =
-    "completed, success, acked, ok, failed, retry, dlq or left out";
-// Stands for a leaseId that is not an id: no pop ever mints it, so no lease fits it.
-constexpr std::string_view kNobodysLease = "00000000-0000-0000-0000-000000000000";
-
-std::optional<AckStatus> status_of(std::string_view word) {
-    std::string lower(word);
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (lower == "completed" || lower == "success" || lower == "acked" || lower == "ok") {
-        return AckStatus::completed;
-    }
-    if (lower == "failed") {
-        return AckStatus::failed;
-    }
-    if (lower == "retry") {
-        return AckStatus::retry;
-    }
-    if (lower == "dlq") {
-        return AckStatus::dlq;
-    }
-    return std::nullopt;
-}
 
 // A string member; missing and null read as "".
 Result<std::string_view> text_of(Value object, std::string_view name) {
@@ -92,16 +67,10 @@ Result<void> read_status(Value value, broker::AckItem& item) {
     if (value.is(Kind::missing) || value.is(Kind::null)) {
         return {};
     }
-    if (!value.is(Kind::string) || value.string().empty()) {
-        return fail(Errc::invalid_argument, "status must be one of " + std::string(kAllowedWords));
+    if (!value.is(Kind::string)) {
+        return fail(bad_ack_status());
     }
-    if (const auto status = status_of(value.string())) {
-        item.status = *status;
-    } else {
-        item.status = AckStatus::failed; // never loses a message; the item's error names the word
-        item.unknown_word = value.string();
-    }
-    return {};
+    return read_ack_status(value.string(), item);
 }
 
 Result<broker::AckItem> read_item(Value value) {
@@ -119,8 +88,7 @@ Result<broker::AckItem> read_item(Value value) {
         *field = *text;
     }
     if (!item.lease_id.empty()) {
-        const auto lease = parse_uuid(item.lease_id);
-        item.lease_id = lease ? to_string(*lease) : std::string(kNobodysLease);
+        item.lease_id = read_lease_id(item.lease_id);
     }
     if (auto ok = read_status(value["status"], item); !ok) {
         return fail(ok.error());

@@ -8,6 +8,7 @@
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/transaction.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
 #include "model/names.hpp"
@@ -28,6 +29,7 @@ struct Services {
     broker::Push& push;
     broker::Pop& pop;
     broker::Acks& acks;
+    broker::Transactions& transactions;
     broker::Admin& admin;
     broker::Statistics& statistics;
     broker::Switches& switches;

@@ -15,6 +15,7 @@ void pop_pinned(const std::shared_ptr<Call>& call);
 void pop_discovery(const std::shared_ptr<Call>& call);
 void ack_one(const std::shared_ptr<Call>& call);
 void ack_batch(const std::shared_ptr<Call>& call);
+void transaction(const std::shared_ptr<Call>& call);
 void extend_lease(const std::shared_ptr<Call>& call);
 void configure(const std::shared_ptr<Call>& call);
 void list_queues(const std::shared_ptr<Call>& call);

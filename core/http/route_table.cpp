@@ -8,7 +8,6 @@ namespace queen::http {
 namespace {
 
 // What later routes wait for, as an answer names it.
-constexpr std::string_view kTransactions = "transactions";
 constexpr std::string_view kMessages = "the message browser";
 constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kPositions = "positions of consumer groups";
@@ -37,6 +36,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/v1/ack", ack_one, {}},
     {"POST", "/api/v1/ack/batch", ack_batch, {}},
     {"POST", "/api/v1/lease/:leaseId/extend", extend_lease, {}},
+    {"POST", "/api/v1/transaction", transaction, {}},
     {"POST", "/api/v1/configure", configure, {}},
     {"GET", "/api/v1/resources/queues", list_queues, {}},
     {"GET", "/api/v1/resources/queues/:queue", queue_detail, {}},
@@ -51,8 +51,6 @@ constexpr Route kRoutes[] = {
     {"GET", "/status", status, {}},
     {"GET", "/metrics", metrics, {}},
     {"GET", "/metrics/prometheus", metrics_prometheus, {}},
-
-    {"POST", "/api/v1/transaction", nullptr, kTransactions},
 
     {"GET", "/api/v1/messages", nullptr, kMessages},
     {"GET", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},

@@ -35,8 +35,16 @@ struct AckCounters {
     Counter dead_letters;
 };
 
-/// What pushes, pops and acks did, for the process since its start and for each queue in the last
-/// full minute. The one struct that the pop path counts into.
+/// Transactions, by how they ended.
+struct TransactionCounters {
+    Counter committed;
+    Counter duplicate; ///< rolled back: a message had been pushed before
+    Counter rejected;  ///< rolled back: an ack was not honoured
+    Counter failed;    ///< the store refused
+};
+
+/// What pushes, pops, acks and transactions did, for the process since its start and for each queue
+/// in the last full minute. The one struct that the pop path counts into.
 struct Activity {
     explicit Activity(const Clock& clock, std::size_t queues = kMostQueues)
         : queues(clock, queues) {}
@@ -44,6 +52,7 @@ struct Activity {
     PushCounters push;
     PopCounters pop;
     AckCounters ack;
+    TransactionCounters transaction; ///< their messages count as those of pushes and acks
     QueueTable queues;
 
     /// `given`, or one that nobody reads: those who count need not ask whether anybody does.

@@ -22,6 +22,7 @@ constexpr std::array kAll{
     &kAckMessages,
     &kAckRefused,
     &kAckDeadLetters,
+    &kTransactions,
     &kQueuePushRequests,
     &kQueuePushMessages,
     &kQueuePopMessages,

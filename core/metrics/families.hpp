@@ -52,6 +52,8 @@ inline constexpr Family kAckRefused{"queen_process_ack_refused_total", Kind::cou
     "Items of acks that were not settled."};
 inline constexpr Family kAckDeadLetters{"queen_process_ack_dead_letters_total", Kind::counter, "",
     "Items of acks that became dead letters."};
+inline constexpr Family kTransactions{"queen_process_transactions_total", Kind::counter, "result",
+    "Transactions, by how they ended. Their messages count as those of pushes and acks."};
 
 // The last full minute, by queue.
 inline constexpr Family kQueuePushRequests{"queen_queue_push_requests_per_minute", Kind::gauge, "queue",

@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "store/answers.hpp"
+#include "store/push_arrays.hpp"
 #include "store/statements.hpp"
 
 #include <algorithm>
@@ -12,49 +13,15 @@ namespace {
 
 namespace sql = statements;
 
-std::string_view status_text(AckStatus status) {
-    switch (status) {
-    case AckStatus::completed:
-        return "completed";
-    case AckStatus::failed:
-        return "failed";
-    case AckStatus::retry:
-        return "retry";
-    case AckStatus::dlq:
-        return "dlq";
-    }
-    return "failed";
-}
-
 Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments) {
-    std::vector<std::string_view> queues, partitions, hashes, blobs;
-    std::vector<std::int32_t> counts;
-    std::vector<std::int64_t> verified, vouch_from, vouch_upto;
-    std::vector<Uuid> tenants, vouch_ids;
-    std::vector<WallTime> vouch_at;
-    for (const PushSegment& segment : segments) {
-        const auto tenant = tenant_id(segment.tenant);
-        if (!tenant) {
-            return fail(tenant.error());
-        }
-        tenants.push_back(*tenant);
-        queues.push_back(segment.queue);
-        partitions.push_back(segment.partition);
-        counts.push_back(static_cast<std::int32_t>(segment.count));
-        hashes.push_back(segment.hashes);
-        verified.push_back(segment.verified);
-        blobs.push_back(segment.blob);
-        const Vouch vouch = segment.vouch.value_or(Vouch{}); // no partition has the id of zeros
-        vouch_ids.push_back(vouch.partition_id);
-        vouch_from.push_back(vouch.from.value());
-        vouch_upto.push_back(vouch.upto.value());
-        vouch_at.push_back(vouch.at);
+    const auto arrays = PushArrays::of(segments);
+    if (!arrays) {
+        return fail(arrays.error());
     }
     Parameters parameters;
-    parameters.text_array(queues).text_array(partitions).int4_array(counts).bytea_array(hashes);
-    parameters.int8_array(verified).bytea_array(blobs).uuid_array(tenants);
-    parameters.uuid_array(vouch_ids).int8_array(vouch_from).int8_array(vouch_upto);
-    parameters.timestamptz_array(vouch_at);
+    arrays->add_segments(parameters);
+    arrays->add_tenants(parameters);
+    arrays->add_vouches(parameters);
     return session.run(sql::kPushMulti, parameters);
 }
 

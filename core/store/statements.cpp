@@ -180,6 +180,18 @@ from queen.log_seek_partition_v1($1, $2, $3, $4, $5, $6) r)sql"};
 const Statement kSubscribeGroup{"subscribe_group",
                                 "select queen.update_consumer_group_subscription_v1($1, $2, $3)"};
 
+
+const Statement kTransaction{
+    "transaction",
+    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) t"};
+
+const Statement kTransactionLetters{
+    "transaction_letters",
+    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, "
+    "$27, $28) t"};
+
 std::span<const Statement* const> all() {
     static const std::array list{
         &kPing,
@@ -235,6 +247,8 @@ std::span<const Statement* const> all() {
         &kSeekGroup,
         &kSeekPartition,
         &kSubscribeGroup,
+        &kTransaction,
+        &kTransactionLetters,
     };
     return list;
 }

@@ -71,6 +71,8 @@ extern const Statement kRepairs;
 extern const Statement kSeekGroup;
 extern const Statement kSeekPartition;
 extern const Statement kSubscribeGroup;
+extern const Statement kTransaction;
+extern const Statement kTransactionLetters;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

@@ -43,8 +43,9 @@ struct RecordingSource final : plugin::CandidateSource {
         }
         settles.push_back(std::move(line));
     }
-    void mark(const plugin::Queue& queue, std::string_view, plugin::Origin,
+    void mark(const plugin::Queue& queue, std::string_view, plugin::Origin origin,
               std::span<const plugin::Mark> all) override {
+        origins.push_back(origin);
         for (const auto& mark : all) {
             marks.push_back(std::string(queue.name) + "/" + std::string(mark.partition) + "*" +
                             std::to_string(mark.frames));
@@ -73,6 +74,7 @@ struct RecordingSource final : plugin::CandidateSource {
     std::vector<std::uint32_t> takes;
     std::vector<std::uint64_t> limits;
     std::vector<std::string> settles, marks, releases, learnt, forgotten;
+    std::vector<plugin::Origin> origins; ///< of calls with marks
     std::vector<plugin::QueueConfig> configs;
     bool configured_before_settle = false;
     int live_cookies = 0;

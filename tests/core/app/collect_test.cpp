@@ -202,6 +202,10 @@ protected:
         activity.ack.messages.add(15);
         activity.ack.refused.add(16);
         activity.ack.dead_letters.add(17);
+        activity.transaction.committed.add(17);
+        activity.transaction.duplicate.add(18);
+        activity.transaction.rejected.add(19);
+        activity.transaction.failed.add(20);
         activity.queues.add("q", {.push_requests = 1,
                                   .push_messages = 2,
                                   .pop_messages = 4,
@@ -274,6 +278,10 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_process_ack_messages_total", "15"},
         {"queen_process_ack_refused_total", "16"},
         {"queen_process_ack_dead_letters_total", "17"},
+        {"queen_process_transactions_total{result=\"committed\"}", "17"},
+        {"queen_process_transactions_total{result=\"duplicate\"}", "18"},
+        {"queen_process_transactions_total{result=\"rejected\"}", "19"},
+        {"queen_process_transactions_total{result=\"failed\"}", "20"},
         {"queen_queue_metrics_tracked", "1"},
         {"queen_queue_metrics_age_seconds", "15"},
         {"queen_queue_push_requests_per_minute{queue=\"q\"}", "1"},

@@ -52,6 +52,7 @@ struct Api::Broker {
               {.paused = [this] { return switches.pops_paused(); }}),
           ack_registry(api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
+          transactions(api.transactions, api.store, announcer, api.clock, {}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
           groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
@@ -59,6 +60,7 @@ struct Api::Broker {
               {.push = push,
                .pop = pop,
                .acks = acks,
+               .transactions = transactions,
                .admin = admin,
                .statistics = statistics,
                .switches = switches,
@@ -88,6 +90,7 @@ struct Api::Broker {
     broker::Pop pop;
     broker::AckRegistry ack_registry;
     broker::Acks acks;
+    broker::Transactions transactions;
     broker::Admin admin;
     broker::Statistics statistics;
     broker::MovedCursors moved;

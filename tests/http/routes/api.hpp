@@ -8,6 +8,7 @@
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
 #include "support/scripted_system_store.hpp"
+#include "support/scripted_transaction_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,6 +60,7 @@ public:
     FakeStore store{workers};
     ScriptedSystemStore system; ///< a question that the test did not script fails
     FakeGroupStore group_store{workers};
+    ScriptedTransactionStore transactions;
 
 private:
     struct Broker;

@@ -12,7 +12,6 @@ struct Asked {
 
 // What clients and dashboards ask for, served or not.
 constexpr Asked kLater[] = {
-    {"POST", "/api/v1/transaction"},
     {"GET", "/api/v1/messages"},
     {"GET", "/api/v1/messages/p/t"},
     {"DELETE", "/api/v1/messages/p/t"},
