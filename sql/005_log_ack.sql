@@ -48,19 +48,22 @@ $$;
 -- attempt counters, as on the hash path; less moves the cursor and keeps the lease (AK-9).
 -- Result: {ok, acked, leaseReleased, covered} or {ok: false, acked: 0, error, ...}; acked: how far
 -- the cursor moved; covered: this ack ended the lease with its whole batch completed. p_count:
--- messages in the caller's eyes, for total_consumed; 0: as far as the cursor moved.
+-- messages in the caller's eyes, for total_consumed; 0: as far as the cursor moved. Completing the
+-- one message of a conflated batch counts as one, and conflated says how many it skipped (CF-2).
 CREATE OR REPLACE FUNCTION queen.log_ack_at_v1(
     p_pid uuid, p_group text, p_worker text, p_upto bigint, p_ok boolean DEFAULT true,
     p_count bigint DEFAULT 0)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_row   record;
-    v_to    bigint;
-    v_error text;
-    v_end   boolean;
+    v_row     record;
+    v_to      bigint;
+    v_error   text;
+    v_end     boolean;
+    v_skipped bigint := 0;
 BEGIN
-    SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at INTO v_row
+    SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at, c.lease_conflated
+    INTO v_row
     FROM queen.log_consumers c
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
     FOR UPDATE;
@@ -82,11 +85,16 @@ BEGIN
 
     v_to := CASE WHEN p_ok THEN greatest(p_upto, v_row.committed) ELSE v_row.committed END;
     v_end := NOT p_ok OR v_to >= v_row.batch_end;
+    IF v_row.lease_conflated AND p_ok AND v_end THEN
+        v_skipped := greatest(v_to - v_row.committed - 1, 0);
+    END IF;
     PERFORM queen._settle(p_pid, p_group, v_to, v_end, NULL, false,
                           CASE WHEN p_ok AND p_count > 0 THEN p_count
-                               ELSE v_to - v_row.committed END);
+                               ELSE v_to - v_row.committed - v_skipped END);
     RETURN jsonb_build_object('ok', true, 'acked', v_to - v_row.committed,
-                              'leaseReleased', v_end, 'covered', p_ok AND v_end);
+                              'leaseReleased', v_end, 'covered', p_ok AND v_end)
+        || CASE WHEN v_skipped > 0 THEN jsonb_build_object('conflated', v_skipped)
+                ELSE '{}' END;
 END $$;
 
 -- @
@@ -181,8 +189,10 @@ END $$;
 -- Head retry: lease released (AK-6). Head failed: one charge of the budget and released while the
 -- budget lasts; then a dead letter if the queue wants them, else the message is dropped (AK-7).
 -- A dead letter is asked for by dlq: true with off; the lease ends and the head stays (AK-8).
+-- Of a conflated batch only its last offset was delivered: hashes are looked for there alone, since
+-- what it skipped may bear the same. A newer head than the one that was charged has a fresh budget.
 -- Result: {ok, acked, off (the head, null without one), dlq, dropped, leaseReleased, covered,
--- queue, partition, noopHashes, staleHashes, unresolvedHashes} with hashes in hex; ok false comes
+-- conflated (positions skipped, when there are any), queue, partition, noopHashes, staleHashes, unresolvedHashes} with hashes in hex; ok false comes
 -- with error. p_tenant, when given, must own the partition.
 CREATE OR REPLACE FUNCTION queen.log_ack_by_hash_v1(
     p_pid uuid, p_group text, p_worker text, p_hashes bytea[], p_statuses text[],
@@ -197,6 +207,8 @@ DECLARE
     v_part       record;
     v_row        record;
     v_held       boolean;      -- a live lease bounds the span
+    v_alone      boolean;      -- of which only the end was delivered
+    v_skipped    bigint := 0;
     v_positions  bigint[];
     v_rest       bytea[];
     v_head       bigint;
@@ -229,7 +241,7 @@ BEGIN
     END IF;
     v_result := v_result || jsonb_build_object('queue', v_part.queue, 'partition', v_part.part);
     SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at,
-           c.batch_retry_count, c.retry_offset
+           c.batch_retry_count, c.retry_offset, c.lease_conflated
     INTO v_row
     FROM queen.log_consumers c
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
@@ -244,10 +256,12 @@ BEGIN
         RETURN v_result || jsonb_build_object('error', 'invalid or expired lease');
     END IF;
 
+    v_alone := v_held AND v_row.lease_conflated;
     SELECT array_agg(r.pos ORDER BY u.ord) INTO v_positions
     FROM generate_subscripts(p_hashes, 1) AS u (ord)
     LEFT JOIN queen._resolve(
-        p_pid, p_hashes, greatest(v_row.committed + 1, v_part.txns_start),
+        p_pid, p_hashes, CASE WHEN v_alone THEN v_row.batch_end
+                              ELSE greatest(v_row.committed + 1, v_part.txns_start) END,
         CASE WHEN v_held THEN v_row.batch_end ELSE 9223372036854775807 END) r ON r.n = u.ord;
 
     SELECT a.pos, a.word INTO v_head, v_head_word
@@ -267,8 +281,8 @@ BEGIN
         v_result := v_result || jsonb_build_object('off', v_head);
         -- The budget counts once per call, and starts anew when this call passes the charged head.
         IF v_head_word = 'failed'
-           AND (CASE WHEN v_to >= v_row.retry_offset THEN 0 ELSE v_row.batch_retry_count END)
-               < v_part.retry_limit THEN
+           AND (CASE WHEN v_to >= v_row.retry_offset OR v_alone AND v_head > v_row.retry_offset
+                     THEN 0 ELSE v_row.batch_retry_count END) < v_part.retry_limit THEN
             v_charge := v_head;
         ELSIF v_head_word = 'dlq' OR (v_head_word = 'failed' AND v_part.dead_letters) THEN
             v_result := v_result || jsonb_build_object('dlq', true);
@@ -281,9 +295,16 @@ BEGIN
         v_release := true;
         v_result := v_result || jsonb_build_object('covered', v_held);
     END IF;
+    IF v_alone AND v_to >= v_row.batch_end THEN
+        v_skipped := greatest(v_to - v_row.committed - 1, 0);
+    END IF;
     IF v_release OR v_to > v_row.committed THEN
-        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge, v_dropped,
-                              v_to - v_row.committed);
+        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge,
+                              v_dropped OR v_alone AND coalesce(v_head > v_row.retry_offset, false),
+                              v_to - v_row.committed - v_skipped);
+    END IF;
+    IF v_skipped > 0 THEN
+        v_result := v_result || jsonb_build_object('conflated', v_skipped);
     END IF;
 
     -- What was not in the span is classified by a second look, which is rare.
