@@ -31,6 +31,7 @@ struct AckItemResult {
     bool lease_released = false;
     bool dlq = false;
     bool noop = false;
+    std::int64_t conflated = 0; ///< messages that this ack skipped (CF-2)
 };
 
 /// Settles batches: items are grouped by (partition, lease), each group atomic on its own (AA-4).

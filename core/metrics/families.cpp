@@ -49,6 +49,8 @@ constexpr std::array kAll{
     &kPopWildcard,
     &kProbes,
     &kFirstContacts,
+    &kFillWaits,
+    &kFillWaitMicros,
     &kGivenBack,
     &kPeeks,
     &kTakes,

@@ -155,6 +155,8 @@ protected:
         activity.pop.probes_none.add(11);
         activity.pop.probes_failed.add(12);
         activity.pop.given_back.add(13);
+        activity.pop.fill_waits.add(17);
+        activity.pop.fill_wait_micros.add(18);
         activity.ack.requests.add(14);
         activity.ack.messages.add(15);
         activity.ack.refused.add(16);
@@ -209,6 +211,8 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_pop_probes_total{pending=\"no\"}", "11"},
         {"queen_pop_probes_total{pending=\"unknown\"}", "12"},
         {"queen_pop_given_back_total", "13"},
+        {"queen_pop_fill_wait_total", "17"},
+        {"queen_pop_fill_wait_microseconds_total", "18"},
         {"queen_process_ack_requests_total", "14"},
         {"queen_process_ack_messages_total", "15"},
         {"queen_process_ack_refused_total", "16"},
