@@ -188,7 +188,8 @@ private:
         bool coalesced;
     };
 
-    std::uint64_t need_of(std::size_t pick) const { return patient ? 1 + pick / kGroups % 4 : 1; }
+    /// In line 4, 3, 2, 1, 4, ...: who needs least does not come first anyway.
+    std::uint64_t need_of(std::size_t pick) const { return patient ? 4 - pick / kGroups % 4 : 1; }
 
     void start_pop(std::size_t g, std::uint64_t need) {
         auto popper = std::make_shared<Popper>();
@@ -320,6 +321,19 @@ RC_GTEST_PROP(Waiting, AWaitForMoreStarvesNobodyAndEnds, ()) {
     world.ticker.advance(World::kPatience);
     world.settle();
     RC_ASSERT(!world.anything_left_to_sleepers());
+}
+
+TEST(WaitingSteps, WhoNeedsLeastOfThoseWhoAreHeldComesFirst) {
+    World world(kNoFloor);
+    world.patient = true;
+    world.park(6); // 4, 3 and 2 in each group
+    for (int i = 0; i < 2; ++i) {
+        world.run({Step::commit, 0});
+        world.settle();
+    }
+    EXPECT_EQ(world.waiting(0), 2u);
+    EXPECT_EQ(world.waiting(1), 2u);
+    EXPECT_EQ(world.ready(), 0u);
 }
 
 // The caller's deadline ends the wait, and with what there is rather than with nothing.

@@ -178,7 +178,8 @@ TEST_F(VisibilityTest, K04_K19_EveryShapeOfPopBeginsWhereItSays) {
     int group = 0;
     const auto first = [&](std::size_t shape, const std::string& query) {
         const auto name = "g" + std::to_string(++group);
-        return Api::read_pop(api.http.get(targets("consumerGroup=" + name + "&" + query)[shape]));
+        return Api::read_pop(
+            api.http.get(targets("batch=1&consumerGroup=" + name + "&" + query)[shape]));
     };
     for (std::size_t shape = 0; shape < 3; ++shape) {
         for (const char* past :
