@@ -150,6 +150,11 @@ private:
     }
 
     void look(bool again, LookDone done) {
+        if (impl_.options.paused && impl_.options.paused()) {
+            batch_.paused = true;
+            done({.over = true});
+            return;
+        }
         if (request_.shape == PopRequest::Shape::wildcard) {
             look_wildcard(std::move(done));
             return;

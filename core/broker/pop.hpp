@@ -43,6 +43,7 @@ struct PopBatch {
     bool conflates = false;        ///< the group takes the newest of each partition alone (CF-1)
     bool conflict = false;         ///< and the pop wanted something else
     std::optional<PopSize> chosen; ///< with autopilot: what the pop went by
+    bool paused = false; ///< nothing, because pops are paused
 };
 
 /// A pop that may wait. Whoever asked keeps it, weakly, to call abandon() when the client goes.
@@ -61,7 +62,8 @@ public:
         std::chrono::milliseconds wait{30'000};          ///< for a session
         std::chrono::milliseconds probe_interval{1'000}; ///< non-waiting pops of a quiet source
         bool pending_gate = true;
-        std::size_t parked = 0;                        ///< most parked pops; 0: no limit
+        std::size_t parked = 0;         ///< most parked pops; 0: no limit
+        std::function<bool()> paused{}; ///< pops are answered with nothing while it says so
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
     Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,

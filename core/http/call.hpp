@@ -5,6 +5,8 @@
 #include "broker/admin.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/statistics.hpp"
+#include "broker/switches.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
 #include "model/names.hpp"
@@ -26,6 +28,8 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Admin& admin;
+    broker::Statistics& statistics;
+    broker::Switches& switches;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;
@@ -35,8 +39,8 @@ struct Services {
     std::function<void(json::Writer&)> candidates;
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
-    /// Body and type of GET /metrics/prometheus.
-    std::function<Reply()> prometheus;
+    /// Body and type of GET /metrics/prometheus; the answer comes on a worker.
+    std::function<void(std::function<void(Reply)>)> prometheus;
 };
 
 /// The values of a pattern's parameters, by name.

@@ -28,6 +28,26 @@ Reply nothing() {
     return reply;
 }
 
+// Pops are in maintenance. Who asked for the newest messages only is told so: to them 204 would
+// mean that they have the newest.
+Reply paused(const broker::PopRequest& request) {
+    if (!request.conflation.value_or(false)) {
+        return nothing();
+    }
+    Reply reply;
+    json::Writer(reply.body)
+        .begin_object()
+        .key("messages")
+        .begin_array()
+        .end_array()
+        .key("paused")
+        .boolean(true)
+        .key("conflation")
+        .boolean(true)
+        .end_object();
+    return reply;
+}
+
 // An empty pop is 204, unless there is something to say of conflation: consumers that conflate take
 // an answer without it for a broker that cannot.
 Reply nothing(const broker::PopRequest& request, const broker::PopBatch& batch) {
@@ -109,7 +129,9 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         return;
     }
     if (outcome->partitions.empty()) {
-        call->guard([&] { call->reply(nothing(*request, *outcome)); });
+        call->guard([&] {
+            call->reply(outcome->paused ? paused(*request) : nothing(*request, *outcome));
+        });
         return;
     }
     const Services& services = call->services();
