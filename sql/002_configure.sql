@@ -58,6 +58,14 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- @
+-- The options that are kept and shown while nothing acts on them (OPT-3, and
+-- core/docs/decisions/0006-stored-options.md).
+CREATE OR REPLACE FUNCTION queen._stored_only() RETURNS text[]
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT ARRAY['maxSize', 'priority', 'retentionSinkHold', 'retentionSinkHoldMaxSeconds']
+$$;
+
+-- @
 -- What is wrong with one given value, null when nothing is. A JSON null asks for the default.
 CREATE OR REPLACE FUNCTION queen._option_fault(p_option text, p_value jsonb) RETURNS text
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -95,7 +103,9 @@ END $$;
 -- Creates a queue or sets its options; creates no partition. Options that are absent go back to
 -- their default, or with "mode": "merge" keep their value; null is the default in either mode
 -- (K36). Labels are options too. An option nobody knows is refused by name (K37).
--- Result: {configured, queueId, partitionId: null, queue, namespace, task, storage, options}.
+-- Result: {configured, queueId, partitionId: null, queue, namespace, task, storage, options,
+-- storedOnly}. options tells maxSize under its other name as well, maxQueueSize; storedOnly, which of
+-- the given options nothing acts on, is there when there are some.
 CREATE OR REPLACE FUNCTION queen.configure_queue_v1(
     p_name text, p_options jsonb,
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001')
@@ -193,10 +203,16 @@ BEGIN
     RETURN jsonb_build_object(
         'configured', true, 'queueId', v_queue.id, 'partitionId', NULL, 'queue', v_queue.name,
         'namespace', v_opt -> 'namespace', 'task', v_opt -> 'task', 'storage', 'segments',
-        'options', v_opt - 'namespace' - 'task');
+        'options', (v_opt - 'namespace' - 'task')
+                   || jsonb_build_object('maxQueueSize', v_opt -> 'maxSize'))
+        || coalesce((SELECT jsonb_build_object('storedOnly', jsonb_agg(s.option ORDER BY s.option))
+                     FROM unnest(queen._stored_only()) AS s (option)
+                     WHERE v_given -> s.option <> 'null'
+                     HAVING count(*) > 0), '{}');
 END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
-    '_queue_options()', '_options_of(queen.queues)', '_option_fault(text, jsonb)',
+    '_queue_options()', '_options_of(queen.queues)', '_stored_only()',
+    '_option_fault(text, jsonb)',
     'configure_queue_v1(text, jsonb, uuid)']);

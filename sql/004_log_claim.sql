@@ -11,17 +11,13 @@
 --   marker, cursors of all partitions, watermark row       group key, exclusive
 --   one cursor            group key, shared, and the cursor's own key
 -- Lock order as in 001. Assumes READ COMMITTED. Raises 22023 for an unknown subscription mode,
--- 22007 and 22008 for an unreadable time, 0A000 for conflation.
+-- 22007 and 22008 for an unreadable time.
 
 -- What a pop says about where a new group begins. Modes: all, new, timestamp; at: their time.
--- p_conflate is part of the procedures' contract and refused: there is no conflation.
 CREATE OR REPLACE FUNCTION queen._subscription(
-    p_mode text, p_from text, p_conflate boolean, OUT mode text, OUT at timestamptz)
+    p_mode text, p_from text, OUT mode text, OUT at timestamptz)
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF p_conflate THEN
-        RAISE EXCEPTION 'conflation is not supported' USING ERRCODE = '0A000';
-    END IF;
     IF coalesce(p_mode, '') NOT IN ('', 'all', 'new', 'new-only', 'new_only', 'newonly') THEN
         RAISE EXCEPTION 'unknown subscriptionMode "%"; allowed: all, new', p_mode
             USING ERRCODE = '22023';
@@ -37,6 +33,22 @@ BEGIN
         at := 'epoch';
     END IF;
 END $$;
+
+-- @
+-- Whether a group that is not registered conflates: as the pop wants it. Queue mode never does.
+CREATE OR REPLACE FUNCTION queen._conflates(p_group text, p_asked boolean) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT p_group <> '__QUEUE_MODE__' AND coalesce(p_asked, false)
+$$;
+
+-- @
+-- What the meta of a pop says about conflation (CF-1): p_is holds for the group, p_asked is what
+-- this pop wants, null when it does not say.
+CREATE OR REPLACE FUNCTION queen._policy(p_is boolean, p_asked boolean) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN p_is THEN '{"conflation": true}' ELSE '{}' END::jsonb
+        || CASE WHEN p_asked <> p_is THEN '{"conflationConflict": true}' ELSE '{}' END::jsonb
+$$;
 
 -- @
 -- The cursor of a group that begins at p_at: just before the first segment that is not older, or
@@ -58,37 +70,41 @@ BEGIN
 END $$;
 
 -- @
--- Registers a group with a queue and seeds its cursor in every partition, once (CL-4). True when
--- the marker is there afterwards; false when somebody else is at it, or the queue is being deleted:
--- then the caller leaves the queue alone this time. Queue mode always begins at the start.
+-- Registers a group with a queue and seeds its cursor in every partition, once (CL-4). Returns
+-- whether the group conflates, as whoever registered it wanted; null when somebody else is at it, or
+-- the queue is being deleted: then the caller leaves the queue alone this time. Queue mode always
+-- begins at the start.
 CREATE OR REPLACE FUNCTION queen._register_group(
-    p_tenant uuid, p_qid uuid, p_group text, p_mode text, p_at timestamptz)
+    p_tenant uuid, p_qid uuid, p_group text, p_mode text, p_at timestamptz, p_conflate boolean)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     v_mode text := CASE WHEN p_group = '__QUEUE_MODE__' THEN 'all' ELSE p_mode END;
     v_at   timestamptz := CASE WHEN p_group = '__QUEUE_MODE__' THEN 'epoch' ELSE p_at END;
+    v_is   boolean;
 BEGIN
     -- The marker is looked for again under the lock: its last holder may have committed one.
     FOR v_try IN 1..2 LOOP
-        PERFORM 1 FROM queen.consumer_groups_metadata m
+        SELECT m.conflation INTO v_is FROM queen.consumer_groups_metadata m
         WHERE m.queue_id = p_qid AND m.consumer_group = p_group;
         IF FOUND THEN
-            RETURN true;
+            RETURN v_is;
         END IF;
         IF v_try = 1 AND NOT pg_try_advisory_xact_lock(
                hashtextextended(p_qid || '/' || p_group, 43)) THEN
-            RETURN false;
+            RETURN NULL;
         END IF;
     END LOOP;
     PERFORM 1 FROM queen.queues q WHERE q.id = p_qid FOR KEY SHARE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN false;
+        RETURN NULL;
     END IF;
 
+    v_is := queen._conflates(p_group, p_conflate);
     INSERT INTO queen.consumer_groups_metadata
-        (tenant_id, consumer_group, queue_id, subscription_mode, subscription_timestamp)
-    VALUES (p_tenant, p_group, p_qid, v_mode, v_at)
+        (tenant_id, consumer_group, queue_id, subscription_mode, subscription_timestamp,
+         conflation)
+    VALUES (p_tenant, p_group, p_qid, v_mode, v_at, v_is)
     ON CONFLICT DO NOTHING;
     INSERT INTO queen.consumer_watermarks (queue_id, consumer_group, updated_at)
     VALUES (p_qid, p_group, 'epoch')
@@ -103,7 +119,7 @@ BEGIN
           ORDER BY l.id
           FOR KEY SHARE SKIP LOCKED) p
     ON CONFLICT (partition_id, consumer_group) DO NOTHING;
-    RETURN true;
+    RETURN v_is;
 END $$;
 
 -- @
@@ -179,6 +195,8 @@ $$;
 -- Who counts and was neither taken nor is leased is empty: no data, or held back by delay or window
 -- (CL-6, CL-7). Leased is also, for a quarter of a second, what was skipped because its row is
 -- locked while data is pending, or cannot be created without waiting (CL-12, F-5).
+-- p_conflated are the queues whose group conflates (CF-2): of each of their partitions the newest
+-- visible message is taken, alone, and the lease covers all from the cursor to it.
 --
 -- Sets instead of a loop of claims (CL-11). One statement looks and locks, one walks segments and
 -- brings their blobs, one writes, one tells. Another round follows only when the first promised
@@ -218,7 +236,7 @@ $$;
 CREATE OR REPLACE FUNCTION queen._claim(
     p_qids uuid[], p_names text[], p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean, p_max_partitions integer, p_mode text, p_at timestamptz,
-    p_skip_window boolean, p_name_queue boolean, p_now timestamptz,
+    p_skip_window boolean, p_name_queue boolean, p_now timestamptz, p_conflated uuid[],
     OUT o_parts jsonb[], OUT o_blobs bytea[], OUT o_names text[], OUT o_ids uuid[],
     OUT o_lasts bigint[], OUT o_untils timestamptz[], OUT o_took integer[], OUT o_reached integer)
 LANGUAGE plpgsql
@@ -246,6 +264,8 @@ DECLARE
     v_pids      uuid[];
     v_cursors   bigint[];
     v_ripes     timestamptz[];
+    v_tails     bigint[];
+    v_newest    boolean[];
     v_messages  bigint;                     -- at most so many do they hold
     v_stored    bigint;                     -- and so many bytes
     v_before    integer;
@@ -260,6 +280,7 @@ DECLARE
     v_firsts    bigint[] := '{}';
     v_ends      bigint[] := '{}';
     v_taken     integer[] := '{}';
+    v_alone     boolean[] := '{}';          -- with its newest message only
     v_queues    text[] := '{}';             -- by place
     v_leases    integer[] := '{}';
     v_attempts  integer[];
@@ -271,9 +292,10 @@ DECLARE
     v_times     timestamptz[] := '{}';
     v_rows      NO SCROLL CURSOR FOR
         SELECT n.i, n.qid, n.name, p.pid, p.last_offset, p.stored_bytes, p.queue, p.lease, p.ripe,
-               p.quiet, l.committed AS locked, c.committed, c.until,
-               p.last_offset - greatest(c.committed, p.log_start - 1) AS pending
-        FROM (SELECT u.qid, u.name, min(u.i)::integer AS i
+               p.quiet, l.committed AS locked, c.committed, c.until, n.newest,
+               CASE WHEN n.newest THEN 1
+                    ELSE p.last_offset - greatest(c.committed, p.log_start - 1) END AS pending
+        FROM (SELECT u.qid, u.name, min(u.i)::integer AS i, u.qid = ANY (p_conflated) AS newest
               FROM unnest(p_qids, p_names) WITH ORDINALITY AS u (qid, name, i)
               GROUP BY u.qid, u.name HAVING min(u.i) >= v_from
               ORDER BY 3 OFFSET 0) n
@@ -317,6 +339,8 @@ BEGIN
         v_pids := '{}';
         v_cursors := '{}';
         v_ripes := '{}';
+        v_tails := '{}';
+        v_newest := '{}';
         v_messages := 0;
         v_stored := 0;
         v_next := c_all;
@@ -361,6 +385,8 @@ BEGIN
             v_pids[v_claimed] := v_got.pid;
             v_cursors[v_claimed] := v_committed;
             v_ripes[v_claimed] := v_got.ripe;
+            v_tails[v_claimed] := v_got.last_offset;
+            v_newest[v_claimed] := v_got.newest;
             v_messages := v_messages + v_got.pending;
             v_stored := v_stored + v_got.stored_bytes;
             IF v_claimed >= v_least AND (v_claimed >= v_max OR v_messages >= v_left) THEN
@@ -377,13 +403,16 @@ BEGIN
         -- what is delivered; a hole that should not be there only makes a batch shorter. What the
         -- delay withholds is a suffix, for stamps never go back (CL-6). Places and
         -- blobs are of one snapshot: retention cannot come in between.
+        -- The newest message alone is the last of the last visible segment: one step back from the
+        -- end, or from where a search by halves finds the edge of what the delay withholds.
         v_place := 0;
         v_before := v_n;
         FOR v_row IN
-            SELECT u.place, u.pid, u.committed, s.base_offset, s.end_offset, s.created_at, s.blob
-            FROM (SELECT w.place, w.pid, w.committed, w.ripe
-                  FROM unnest(v_places, v_pids, v_cursors, v_ripes)
-                       AS w (place, pid, committed, ripe)
+            SELECT u.place, u.pid, u.committed, u.newest, s.base_offset, s.end_offset,
+                   s.created_at, s.blob
+            FROM (SELECT w.place, w.pid, w.committed, w.ripe, w.tail, w.newest
+                  FROM unnest(v_places, v_pids, v_cursors, v_ripes, v_tails, v_newest)
+                       AS w (place, pid, committed, ripe, tail, newest)
                   ORDER BY w.place OFFSET 0) u
             CROSS JOIN LATERAL (
                 SELECT coalesce(
@@ -399,14 +428,25 @@ BEGIN
                      ORDER BY g.base_offset LIMIT 1)) AS base
                 OFFSET 0) f
             CROSS JOIN LATERAL (
-                SELECT g.base_offset, g.end_offset, g.created_at, g.blob
-                FROM queen.log_segments g
-                WHERE g.partition_id = u.pid AND g.base_offset >= f.base
-                  AND g.base_offset < greatest(f.base, u.committed + 1) + v_left
-                  AND g.created_at <= u.ripe
-                ORDER BY g.base_offset OFFSET 0) s
+                (SELECT g.base_offset, g.end_offset, g.created_at, g.blob
+                 FROM queen.log_segments g
+                 WHERE NOT u.newest AND g.partition_id = u.pid AND g.base_offset >= f.base
+                   AND g.base_offset < greatest(f.base, u.committed + 1) + v_left
+                   AND g.created_at <= u.ripe
+                 ORDER BY g.base_offset)
+                UNION ALL
+                (SELECT g.base_offset, g.end_offset, g.created_at, g.blob
+                 FROM queen.log_segments g
+                 WHERE u.newest AND g.partition_id = u.pid AND g.base_offset >= f.base
+                   AND g.base_offset <= CASE
+                       WHEN u.ripe = 'infinity' THEN 9223372036854775807
+                       ELSE queen._offset_until(u.pid, u.ripe, f.base - 1, u.tail) END
+                   AND g.created_at <= u.ripe
+                 ORDER BY g.base_offset DESC LIMIT 1)
+                OFFSET 0) s
         LOOP
-            v_first := greatest(v_row.base_offset, v_row.committed + 1);
+            v_first := CASE WHEN v_row.newest THEN v_row.end_offset
+                            ELSE greatest(v_row.base_offset, v_row.committed + 1) END;
             IF v_row.place <> v_place THEN
                 EXIT WHEN v_max <= 0 OR v_bytes >= queen._pop_bytes();
                 ASSERT v_row.place > v_place, 'partitions come in order';
@@ -415,6 +455,7 @@ BEGIN
                 v_n := v_n + 1;
                 o_took[v_n] := v_place;
                 v_ids[v_n] := v_row.pid;
+                v_alone[v_n] := v_row.newest;
                 v_firsts[v_n] := v_first;
                 v_ends[v_n] := v_first - 1;
                 v_taken[v_n] := 0;
@@ -501,9 +542,9 @@ BEGIN
             UPDATE queen.log_consumers k SET
                 worker_id = p_worker, lease_acquired_at = p_now,
                 prior_attempt_offset = k.attempt_offset, prior_attempt_count = k.attempt_count,
-                (lease_expires_at, batch_end, attempt_offset, attempt_count) = (
+                (lease_expires_at, batch_end, lease_conflated, attempt_offset, attempt_count) = (
                     SELECT p_now + make_interval(secs => v_leases[o_took[n]]), v_ends[n],
-                           v_firsts[n],
+                           v_alone[n], v_firsts[n],
                            CASE WHEN k.attempt_offset IS NOT DISTINCT FROM v_firsts[n]
                                 THEN k.attempt_count + 1 ELSE 1 END
                     FROM array_position(v_ids, k.partition_id) n)
@@ -536,11 +577,11 @@ DROP FUNCTION IF EXISTS queen._claim_many, queen._leased;
 
 -- @
 SELECT queen._keep_only(ARRAY[
-    '_subscription(text, text, boolean)',
+    '_conflates(text, boolean)', '_policy(boolean, boolean)',
     '_offset_before(uuid, timestamptz, bigint, bigint, timestamptz)',
-    '_register_group(uuid, uuid, text, text, timestamptz)',
     '_create_cursor(uuid, uuid, text, text, timestamptz)',
     '_pop_bytes()',
     '_lease_seconds(integer, integer)',
-    '_older(timestamptz, integer)',
-    '_claim(uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz)']);
+    '_older(timestamptz, integer)']);
+-- _subscription, _register_group and _claim stand in the list of 004_log_pop_scan.sql, after the
+-- last function that calls them: until it is replaced, running brokers need the older ones.

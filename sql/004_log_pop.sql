@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL)
 RETURNS TABLE (r_base bigint, r_start_idx integer, r_take integer, r_msg_count integer,
                r_created_at timestamptz, r_blob bytea)
 LANGUAGE plpgsql AS $$
@@ -51,13 +51,17 @@ END $$;
 -- the claim and handed to it, so whatever is leased carries it (F-10).
 -- Meta of all pops: {partitions: [{partition, partitionId, deliveryAttempt, leaseLeftMs (leased
 -- only), lastOff, batchEnd, queue (discovery only), segments: [{seq, startOff, take, msgCount,
--- createdAt}]}], seeded, delay, window}; blobs in the order in which meta is walked. seeded: the
--- group's marker exists. Leases are judged by time left, never by a wall clock.
+-- createdAt}]}], seeded, delay, window, minWait (not of discovery), conflation and
+-- conflationConflict (only when true)}; blobs in the order in which meta is walked. seeded: the
+-- group's marker exists. delay, window: s; minWait: ms. Leases are judged by time left, never by a
+-- wall clock.
+-- p_conflate is null when the pop does not say. What the group was registered with counts; a group
+-- that is not registered gets what it asks for, from this pop only.
 CREATE OR REPLACE FUNCTION queen.log_pop_specific_bin_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -74,7 +78,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_specific_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -97,7 +101,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_list_v1(
     p_queue text, p_group text, p_names text[], p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL,
     OUT meta jsonb, OUT blobs bytea[], OUT states jsonb)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -105,20 +109,23 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 AS $$
 DECLARE
-    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
-    v_now   timestamptz := queen._clock();
-    v_queue record;
-    v_claim record;
+    v_sub    record := queen._subscription(p_sub_mode, p_sub_from);
+    v_now    timestamptz := queen._clock();
+    v_queue  record;
+    v_policy boolean;
+    v_claim  record;
 BEGIN
     SELECT q.id, q.delayed_processing AS delay, q.window_buffer AS wait,
-           EXISTS (SELECT 1 FROM queen.consumer_groups_metadata m
-                   WHERE m.queue_id = q.id AND m.consumer_group = p_group) AS seeded
+           q.min_pop_wait_time AS min_wait,
+           (SELECT m.conflation FROM queen.consumer_groups_metadata m
+            WHERE m.queue_id = q.id AND m.consumer_group = p_group LIMIT 1) AS policy
     INTO v_queue
     FROM queen.queues q WHERE q.tenant_id = p_tenant AND q.name = p_queue;
+    v_policy := coalesce(v_queue.policy, queen._conflates(p_group, p_conflate));
     v_claim := queen._claim(
         array_fill(v_queue.id, ARRAY[coalesce(cardinality(p_names), 0)]), p_names, p_group,
         p_budget, p_lease_s, p_worker, p_auto_ack, p_max_partitions, v_sub.mode, v_sub.at,
-        p_skip_window, false, v_now);
+        p_skip_window, false, v_now, CASE WHEN v_policy THEN ARRAY[v_queue.id] ELSE '{}' END);
     SELECT coalesce(jsonb_agg(
                CASE WHEN n.id IS NULL THEN jsonb_build_object('p', n.name, 's', 'empty')
                     WHEN n.i = ANY (v_claim.o_took) THEN jsonb_build_object(
@@ -133,8 +140,9 @@ BEGIN
          AS n (name, id, until, last_off, i)
     WHERE n.i <= v_claim.o_reached;
     meta := jsonb_build_object(
-        'partitions', to_jsonb(v_claim.o_parts), 'seeded', coalesce(v_queue.seeded, false),
-        'delay', coalesce(v_queue.delay, 0), 'window', coalesce(v_queue.wait, 0));
+        'partitions', to_jsonb(v_claim.o_parts), 'seeded', v_queue.policy IS NOT NULL,
+        'delay', coalesce(v_queue.delay, 0), 'window', coalesce(v_queue.wait, 0),
+        'minWait', coalesce(v_queue.min_wait, 0)) || queen._policy(v_policy, p_conflate);
     blobs := v_claim.o_blobs;
 END $$;
 

@@ -76,7 +76,7 @@ END $$;
 CREATE OR REPLACE FUNCTION queen._scan_and_claim(
     p_qids uuid[], p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean, p_max_partitions integer, p_mode text, p_at timestamptz,
-    p_name_queue boolean, OUT o_parts jsonb[], OUT o_blobs bytea[])
+    p_name_queue boolean, p_conflated uuid[], OUT o_parts jsonb[], OUT o_blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now   timestamptz := queen._clock();
@@ -105,7 +105,8 @@ BEGIN
           LIMIT v_cap) s;
     SELECT m.o_parts, m.o_blobs INTO o_parts, o_blobs
     FROM queen._claim(v_qids, v_names, p_group, p_budget, p_lease_s, p_worker, p_auto_ack,
-                      p_max_partitions, p_mode, p_at, false, p_name_queue, v_now) m;
+                      p_max_partitions, p_mode, p_at, false, p_name_queue, v_now,
+                      p_conflated) m;
     IF cardinality(o_parts) = 0 THEN
         PERFORM queen._note_empty_scan(p_qids, p_group, v_now);
     END IF;
@@ -119,18 +120,18 @@ CREATE OR REPLACE FUNCTION queen.log_pop_wildcard_bin_v1(
     p_queue text, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
+    v_sub    record := queen._subscription(p_sub_mode, p_sub_from);
     v_queue  record;
-    v_seeded boolean := false;
+    v_policy boolean;  -- null until the group is registered
     v_parts  jsonb[] := '{}';
 BEGIN
     blobs := '{}';
     FOR v_try IN 1..2 LOOP
-        SELECT q.id, q.delayed_processing, q.window_buffer INTO v_queue
+        SELECT q.id, q.delayed_processing, q.window_buffer, q.min_pop_wait_time INTO v_queue
         FROM queen.queues q WHERE q.tenant_id = p_tenant AND q.name = p_queue;
         EXIT WHEN FOUND OR v_try = 2
             OR NOT pg_try_advisory_xact_lock(queen._queue_lock(p_tenant, p_queue));
@@ -139,17 +140,21 @@ BEGIN
         ON CONFLICT (tenant_id, name) DO NOTHING;
     END LOOP;
     IF v_queue.id IS NOT NULL THEN
-        v_seeded := queen._register_group(p_tenant, v_queue.id, p_group, v_sub.mode, v_sub.at);
+        v_policy := queen._register_group(p_tenant, v_queue.id, p_group, v_sub.mode, v_sub.at,
+                                          p_conflate);
     END IF;
-    IF v_seeded THEN
+    IF v_policy IS NOT NULL THEN
         SELECT s.o_parts, s.o_blobs INTO v_parts, blobs
         FROM queen._scan_and_claim(ARRAY[v_queue.id], p_group, p_budget, p_lease_s, p_worker,
-                                   p_auto_ack, p_max_partitions, v_sub.mode, v_sub.at, false) s;
+                                   p_auto_ack, p_max_partitions, v_sub.mode, v_sub.at, false,
+                                   CASE WHEN v_policy THEN ARRAY[v_queue.id] ELSE '{}' END) s;
     END IF;
     meta := jsonb_build_object(
-        'partitions', to_jsonb(v_parts), 'seeded', v_seeded,
+        'partitions', to_jsonb(v_parts), 'seeded', v_policy IS NOT NULL,
         'delay', coalesce(v_queue.delayed_processing, 0),
-        'window', coalesce(v_queue.window_buffer, 0));
+        'window', coalesce(v_queue.window_buffer, 0),
+        'minWait', coalesce(v_queue.min_pop_wait_time, 0))
+        || queen._policy(coalesce(v_policy, queen._conflates(p_group, p_conflate)), p_conflate);
 END $$;
 
 -- @
@@ -157,7 +162,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_wildcard_wire_v1(
     p_queue text, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT queen._wire(b.meta, b.blobs)
@@ -169,20 +174,26 @@ $$;
 -- @
 -- Pops across every queue with these labels; an empty label matches any. Creates no queue. The
 -- group is registered with the labels once, and from that record with each queue on first sight,
--- so that a queue born after the subscription is read from there on.
+-- so that a queue born after the subscription is read from there on. The same goes for conflation;
+-- a queue where the group was registered before keeps what it has there, which is a conflict when
+-- the pop wants something else.
 CREATE OR REPLACE FUNCTION queen.log_pop_discover_bin_v1(
     p_namespace text, p_task text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL,
     OUT meta jsonb, OUT blobs bytea[])
 LANGUAGE plpgsql AS $$
 DECLARE
     v_ns     text := coalesce(p_namespace, '');
     v_task   text := coalesce(p_task, '');
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
+    v_asked  record := queen._subscription(p_sub_mode, p_sub_from);
+    v_sub    record;
     v_qid    uuid;
+    v_policy boolean;
+    v_mixed  boolean := false;
     v_ready  uuid[] := '{}';
+    v_newest uuid[] := '{}';
     v_seeded boolean := true;
     v_parts  jsonb[] := '{}';
 BEGIN
@@ -191,7 +202,8 @@ BEGIN
     END IF;
     blobs := '{}';
     FOR v_try IN 1..2 LOOP
-        SELECT m.subscription_mode AS mode, m.subscription_timestamp AS at INTO v_sub
+        SELECT m.subscription_mode AS mode, m.subscription_timestamp AS at, m.conflation
+        INTO v_sub
         FROM queen.consumer_groups_metadata m
         WHERE m.tenant_id = p_tenant AND m.consumer_group = p_group AND m.queue_id IS NULL
           AND m.partition_name = '' AND m.namespace = v_ns AND m.task = v_task;
@@ -199,13 +211,13 @@ BEGIN
         v_seeded := v_try = 1 AND pg_try_advisory_xact_lock(hashtextextended(
             p_tenant || '/' || v_ns || '/' || v_task || '/' || p_group, 45));
         EXIT WHEN NOT v_seeded;
-        v_sub := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
         INSERT INTO queen.consumer_groups_metadata
             (tenant_id, consumer_group, namespace, task, subscription_mode,
-             subscription_timestamp)
+             subscription_timestamp, conflation)
         VALUES (p_tenant, p_group, v_ns, v_task,
-                CASE WHEN p_group = '__QUEUE_MODE__' THEN 'all' ELSE v_sub.mode END,
-                CASE WHEN p_group = '__QUEUE_MODE__' THEN 'epoch' ELSE v_sub.at END)
+                CASE WHEN p_group = '__QUEUE_MODE__' THEN 'all' ELSE v_asked.mode END,
+                CASE WHEN p_group = '__QUEUE_MODE__' THEN 'epoch' ELSE v_asked.at END,
+                queen._conflates(p_group, p_conflate))
         ON CONFLICT DO NOTHING;
     END LOOP;
     IF v_seeded THEN
@@ -215,18 +227,27 @@ BEGIN
               AND (v_task = '' OR q.task = v_task)
             ORDER BY q.name
         LOOP
-            IF queen._register_group(p_tenant, v_qid, p_group, v_sub.mode, v_sub.at) THEN
-                v_ready := array_append(v_ready, v_qid);
-            ELSE
+            v_policy := queen._register_group(p_tenant, v_qid, p_group, v_sub.mode, v_sub.at,
+                                              v_sub.conflation);
+            IF v_policy IS NULL THEN
                 v_seeded := false;
+                CONTINUE;
+            END IF;
+            v_ready := array_append(v_ready, v_qid);
+            v_mixed := v_mixed OR coalesce(v_policy <> p_conflate, false);
+            IF v_policy THEN
+                v_newest := array_append(v_newest, v_qid);
             END IF;
         END LOOP;
         SELECT s.o_parts, s.o_blobs INTO v_parts, blobs
         FROM queen._scan_and_claim(v_ready, p_group, p_budget, p_lease_s, p_worker, p_auto_ack,
-                                   p_max_partitions, v_sub.mode, v_sub.at, true) s;
+                                   p_max_partitions, v_sub.mode, v_sub.at, true, v_newest) s;
     END IF;
     meta := jsonb_build_object('partitions', to_jsonb(v_parts), 'seeded', v_seeded,
-                               'delay', 0, 'window', 0);
+                               'delay', 0, 'window', 0)
+        || CASE WHEN v_mixed THEN '{"conflationConflict": true}' ELSE '{}' END::jsonb
+        || queen._policy(coalesce(v_sub.conflation, queen._conflates(p_group, p_conflate)),
+                         p_conflate);
 END $$;
 
 -- @
@@ -234,7 +255,7 @@ CREATE OR REPLACE FUNCTION queen.log_pop_discover_wire_v1(
     p_namespace text, p_task text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '',
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT queen._wire(b.meta, b.blobs)
@@ -329,8 +350,11 @@ END $$;
 
 -- @
 SELECT queen._keep_only(ARRAY[
+    '_subscription(text, text)',
+    '_register_group(uuid, uuid, text, text, timestamptz, boolean)',
+    '_claim(uuid[], text[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, boolean, timestamptz, uuid[])',
     '_scan_floor(uuid, text, timestamptz)', '_note_empty_scan(uuid[], text, timestamptz)',
-    '_scan_and_claim(uuid[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean)',
+    '_scan_and_claim(uuid[], text, integer, integer, text, boolean, integer, text, timestamptz, boolean, uuid[])',
     '_any_pending(uuid[], text)',
     'log_pop_wildcard_bin_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',
     'log_pop_wildcard_wire_v1(text, text, integer, integer, text, boolean, integer, text, text, uuid, boolean)',

@@ -72,7 +72,8 @@ $$;
 -- completed. p_count: messages in the caller's eyes, for total_consumed; 0: as far as the cursor
 -- moved. p_tenant, when given, must own the partition. p_first, when given, is the first offset of
 -- the batch, and refused is what was begun already: the caller can then not tell what it completes
--- from what it repeats (AR-3).
+-- from what it repeats (AR-3). Completing the one message of a conflated batch counts as one, and
+-- conflated says how many it skipped (CF-2).
 DROP FUNCTION IF EXISTS queen.log_ack_at_v1(uuid, text, text, bigint, boolean, bigint);
 CREATE OR REPLACE FUNCTION queen.log_ack_at_v1(
     p_pid uuid, p_group text, p_worker text, p_upto bigint, p_ok boolean DEFAULT true,
@@ -80,11 +81,12 @@ CREATE OR REPLACE FUNCTION queen.log_ack_at_v1(
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_part  record;
-    v_row   record;
-    v_to    bigint;
-    v_error text;
-    v_end   boolean;
+    v_part    record;
+    v_row     record;
+    v_to      bigint;
+    v_error   text;
+    v_end     boolean;
+    v_skipped bigint := 0;
 BEGIN
     SELECT q.tenant_id, q.name AS queue, p.name AS part INTO v_part
     FROM queen.log_partitions p
@@ -95,7 +97,8 @@ BEGIN
                                   'error', 'partition not owned by tenant',
                                   'leaseReleased', false, 'covered', false);
     END IF;
-    SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at INTO v_row
+    SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at, c.lease_conflated
+    INTO v_row
     FROM queen.log_consumers c
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
     FOR UPDATE;
@@ -119,12 +122,17 @@ BEGIN
 
     v_to := CASE WHEN p_ok THEN greatest(p_upto, v_row.committed) ELSE v_row.committed END;
     v_end := NOT p_ok OR v_to >= v_row.batch_end;
+    IF v_row.lease_conflated AND p_ok AND v_end THEN
+        v_skipped := greatest(v_to - v_row.committed - 1, 0);
+    END IF;
     PERFORM queen._settle(p_pid, p_group, v_to, v_end, NULL, false,
                           CASE WHEN p_ok AND p_count > 0 THEN p_count
-                               ELSE v_to - v_row.committed END);
+                               ELSE v_to - v_row.committed - v_skipped END);
     RETURN jsonb_build_object('ok', true, 'acked', v_to - v_row.committed,
                               'leaseReleased', v_end, 'covered', p_ok AND v_end,
-                              'queue', v_part.queue, 'partition', v_part.part);
+                              'queue', v_part.queue, 'partition', v_part.part)
+        || CASE WHEN v_skipped > 0 THEN jsonb_build_object('conflated', v_skipped)
+                ELSE '{}' END;
 END $$;
 
 -- @
@@ -237,11 +245,16 @@ END $$;
 -- missing letters are asked for, and nothing is changed: the answer has their offsets as letters.
 -- p_errors: what consumers said of each hash, '' for nothing; none at all is '{}' or null (DQ-3).
 --
+-- Of a conflated batch only its last offset was delivered: hashes are looked for there alone, since
+-- what it skipped may bear the same. A newer head than the one that was charged has a fresh budget.
+--
 -- Result: {ok, acked, off (the head, null without one), dlq (a dead letter was filed, or should
--- have been), dropped, leaseReleased, freed (a retry delay ended early), covered, queue, partition,
+-- have been), dropped, leaseReleased, freed (a retry delay ended early), covered, conflated
+-- (messages skipped, when there are any), queue, partition,
 -- letters, filed (offsets), filedItems, rejectedItems (places in p_hashes, from 0), noopHashes,
 -- staleHashes, unresolvedHashes} with hashes in hex; ok false comes with error. p_tenant, when
--- given, must own the partition.
+-- given, must own the partition. repeated: the lease is not the caller's any more, and everything it
+-- completes was completed before; nothing was done.
 DROP FUNCTION IF EXISTS queen.log_ack_by_hash_v1(uuid, text, text, bytea[], text[], uuid);
 CREATE OR REPLACE FUNCTION queen.log_ack_by_hash_v1(
     p_pid uuid, p_group text, p_worker text, p_hashes bytea[], p_statuses text[],
@@ -266,6 +279,8 @@ DECLARE
     v_now        timestamptz;
     v_held       boolean;           -- a live lease bounds the span
     v_waiting    boolean;           -- a retry delay keeps the partition
+    v_alone      boolean;           -- of the batch only the end was delivered
+    v_skipped    bigint := 0;
     v_positions  bigint[];
     v_rest       bytea[];
     v_completed  bigint;
@@ -323,7 +338,7 @@ BEGIN
     END IF;
     v_result := v_result || jsonb_build_object('queue', v_part.queue, 'partition', v_part.part);
     SELECT c.committed, c.batch_end, c.worker_id, c.lease_expires_at,
-           c.batch_retry_count, c.retry_offset
+           c.batch_retry_count, c.retry_offset, c.lease_conflated
     INTO v_row
     FROM queen.log_consumers c
     WHERE c.partition_id = p_pid AND c.consumer_group = p_group
@@ -336,13 +351,29 @@ BEGIN
               AND coalesce(v_row.lease_expires_at > v_now, false);
     IF coalesce(p_worker, '') <> ''
        AND NOT (v_held AND v_row.worker_id = p_worker) THEN
+        -- Clients send an ack again whose answer they lost, and it ended the lease: what it
+        -- completed is completed. The look stays near the cursor, no pop gives more than that.
+        IF v_row.committed >= 0 AND NOT EXISTS (
+               SELECT 1 FROM unnest(p_statuses) s WHERE s <> 'completed')
+           AND NOT EXISTS (
+               SELECT 1 FROM generate_subscripts(p_hashes, 1) AS u (ord)
+               LEFT JOIN queen._resolve(
+                   p_pid, p_hashes, greatest(v_row.committed - 9999, v_part.txns_start),
+                   v_row.committed) r ON r.n = u.ord
+               WHERE r.n IS NULL) THEN
+            RETURN v_result || jsonb_build_object(
+                'ok', true, 'repeated', true,
+                'noopHashes', (SELECT jsonb_agg(encode(h, 'hex')) FROM unnest(p_hashes) h));
+        END IF;
         RETURN v_result || jsonb_build_object('error', 'invalid or expired lease');
     END IF;
 
+    v_alone := v_held AND v_row.lease_conflated;
     SELECT array_agg(r.pos ORDER BY u.ord) INTO v_positions
     FROM generate_subscripts(p_hashes, 1) AS u (ord)
     LEFT JOIN queen._resolve(
-        p_pid, p_hashes, greatest(v_row.committed + 1, v_part.txns_start),
+        p_pid, p_hashes, CASE WHEN v_alone THEN v_row.batch_end
+                              ELSE greatest(v_row.committed + 1, v_part.txns_start) END,
         CASE WHEN v_held THEN v_row.batch_end ELSE 9223372036854775807 END) r ON r.n = u.ord;
     SELECT max(a.pos) INTO v_completed
     FROM unnest(v_positions, p_statuses) AS a (pos, word) WHERE a.word = 'completed';
@@ -361,8 +392,9 @@ BEGIN
         v_head := coalesce(v_head, v_signal.pos);
         v_to := greatest(v_to, least(v_completed, v_signal.pos - 1));
         -- The budget counts once per call, and starts anew when this call passes what was charged.
-        v_spent := CASE WHEN v_passed OR v_to >= v_row.retry_offset THEN 0
-                        ELSE v_row.batch_retry_count END;
+        v_spent := CASE WHEN v_passed OR v_to >= v_row.retry_offset
+                             OR v_alone AND v_signal.pos > v_row.retry_offset
+                        THEN 0 ELSE v_row.batch_retry_count END;
         v_stopped := true;
         EXIT WHEN v_signal.rank = 3 OR v_passed AND v_to < v_signal.pos - 1;
         IF v_signal.rank = 2 AND v_spent < v_part.retry_limit THEN
@@ -402,12 +434,22 @@ BEGIN
         v_release := coalesce(v_to >= v_row.batch_end, false);
         v_covered := v_release AND v_held;
     END IF;
+    IF v_alone AND v_to >= v_row.batch_end THEN
+        v_skipped := greatest(v_to - v_row.committed - 1, 0);
+    END IF;
     IF v_charge IS NOT NULL AND v_part.retry_delay > 0 THEN
         v_hold := v_now + v_part.retry_delay * interval '1 ms';
     END IF;
+    IF v_alone AND v_to >= v_row.batch_end THEN
+        v_skipped := greatest(v_to - v_row.committed - 1, 0);
+    END IF;
     IF v_release OR v_to > v_row.committed THEN
-        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge, v_passed,
-                              v_to - v_row.committed, v_hold);
+        PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge,
+                              v_passed OR v_alone AND coalesce(v_head > v_row.retry_offset, false),
+                              v_to - v_row.committed - v_skipped, v_hold);
+    END IF;
+    IF v_skipped > 0 THEN
+        v_result := v_result || jsonb_build_object('conflated', v_skipped);
     END IF;
     IF cardinality(v_filed) > 0 THEN
         INSERT INTO queen.log_dlq

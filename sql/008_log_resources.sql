@@ -291,10 +291,11 @@ END $$;
 
 -- @
 -- How much waits in a queue for one group, or, with p_group null, in the queue as a whole: {queue,
--- group, pending, processing, ready, partitionsPending, partitionsReady, conflation: false,
+-- group, pending, processing, ready, partitionsPending, partitionsReady, conflation,
 -- effectivePending, effectiveReady, partitionCount, partitions: [{partition, pending, processing,
 -- ready}], next}; null when there is no such queue. A queue as a whole has nothing ready in a
--- partition that any group holds. Without conflation the effective figures are the plain ones.
+-- partition that any group holds. The effective figures are what will be delivered: of a group that
+-- conflates one message a partition, else the plain ones.
 CREATE OR REPLACE FUNCTION queen.log_queue_depth_v1(
     p_queue text, p_group text DEFAULT NULL,
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_after text DEFAULT NULL,
@@ -306,6 +307,7 @@ DECLARE
     v_queue record;
     v_qids  uuid[];
     v_is    record;
+    v_alone boolean;  -- the group takes the newest message of each partition alone
 BEGIN
     SELECT q.id, v_now - make_interval(secs => q.delayed_processing) AS visible,
            q.delayed_processing > 0 AS delays,
@@ -317,6 +319,9 @@ BEGIN
         RETURN NULL;
     END IF;
     v_qids := ARRAY[v_queue.id];
+    v_alone := coalesce((SELECT m.conflation FROM queen.consumer_groups_metadata m
+                         WHERE m.queue_id = v_queue.id AND m.consumer_group = p_group LIMIT 1),
+                        false);
     WITH figures AS MATERIALIZED (
         SELECT f.name, f.backlog - f.processing AS pending, f.processing, CASE
             WHEN f.held OR f.backlog = 0 OR f.newest_at > v_queue.quiet THEN 0
@@ -353,7 +358,9 @@ BEGIN
         'queue', p_queue, 'group', p_group, 'pending', v_is.pending,
         'processing', v_is.processing, 'ready', v_is.ready,
         'partitionsPending', v_is.partitions_pending, 'partitionsReady', v_is.partitions_ready,
-        'conflation', false, 'effectivePending', v_is.pending, 'effectiveReady', v_is.ready,
+        'conflation', v_alone,
+        'effectivePending', CASE WHEN v_alone THEN v_is.partitions_pending ELSE v_is.pending END,
+        'effectiveReady', CASE WHEN v_alone THEN v_is.partitions_ready ELSE v_is.ready END,
         'partitionCount', v_is.partitions, 'partitions', v_is.parts,
         'next', queen._page_end(v_is.rows, p_limit, v_is.last));
 END $$;

@@ -197,6 +197,8 @@ BEGIN
              AS i (n, hash, status, place)
         CROSS JOIN LATERAL (SELECT CASE
             WHEN NOT (v_answer -> 'ok')::boolean THEN v_answer ->> 'error'
+            -- Somebody else settled it: what goes with this ack must not happen a second time.
+            WHEN v_answer ? 'repeated' THEN 'invalid or expired lease'
             WHEN v_answer -> 'unresolvedHashes' ? encode(i.hash, 'hex') THEN 'unresolved'
             WHEN v_answer -> 'staleHashes' ? encode(i.hash, 'hex') THEN 'stale'
             WHEN i.status <> 'completed'

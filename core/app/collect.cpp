@@ -52,6 +52,8 @@ void collect_activity(Page& page, m::Activity& activity) {
     page.add(m::kProbes, {"yes"}, number(pop.probes_pending.value()));
     page.add(m::kProbes, {"no"}, number(pop.probes_none.value()));
     page.add(m::kProbes, {"unknown"}, number(pop.probes_failed.value()));
+    page.add(m::kFillWaits, number(pop.fill_waits.value()));
+    page.add(m::kFillWaitMicros, number(pop.fill_wait_micros.value()));
     page.add(m::kGivenBack, number(pop.given_back.value()));
     const auto& ack = activity.ack;
     page.add(m::kAckRequests, number(ack.requests.value()));

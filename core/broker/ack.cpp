@@ -267,6 +267,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             auto& result = results[group.items[at]];
             result.success = true;
             result.lease_released = outcome.lease_released;
+            result.conflated = outcome.conflated;
             if (unresolved.contains(hash)) {
                 result.success = false;
                 result.error = words::kUnresolvable;

@@ -33,6 +33,7 @@ struct AckItemResult {
     bool lease_released = false;
     bool dlq = false;  ///< this message became a dead letter
     bool noop = false; ///< completed before
+    std::int64_t conflated = 0; ///< messages that this ack skipped (CF-2)
 };
 
 /// Settles batches: items are grouped by (partition, lease), each group atomic on its own (AA-4).

@@ -31,8 +31,8 @@ Done<std::string> always(Done<std::optional<std::string>> done) {
     };
 }
 
-/// Seconds of delay and window in the answer to a configure; nullopt when it set nothing.
-std::optional<plugin::QueueConfig> settings_in(std::string_view answer) {
+/// What pops go by, in the answer to a configure; nullopt when it set nothing.
+std::optional<QueueSettings> settings_in(std::string_view answer) {
     const auto document = json::Document::parse(answer);
     if (!document) {
         return std::nullopt;
@@ -40,10 +40,12 @@ std::optional<plugin::QueueConfig> settings_in(std::string_view answer) {
     const auto options = document->root()["options"];
     const auto delay = options["delayedProcessing"].integer();
     const auto window = options["windowBuffer"].integer();
+    const auto min_wait = options["minPopWaitTime"].integer();
     if (!delay || !window) {
         return std::nullopt;
     }
-    return plugin::QueueConfig{std::chrono::seconds(*delay), std::chrono::seconds(*window), {}};
+    return QueueSettings{{std::chrono::seconds(*delay), std::chrono::seconds(*window), {}},
+                         std::chrono::milliseconds(min_wait.value_or(0))};
 }
 
 } // namespace
@@ -57,11 +59,12 @@ void Admin::configure(std::string tenant, std::string queue, std::string options
                       Done<std::string> done) {
     store_.configure(clock_.now() + wait_, tenant, queue, std::move(options_json),
                      [this, tenant, queue, done = std::move(done)](Result<std::string> answer) {
-                         if (auto config = answer ? settings_in(*answer) : std::nullopt) {
+                         if (auto settings = answer ? settings_in(*answer) : std::nullopt) {
                              // As of the answer: a page of a reseed that was asked for before it
                              // may have read the settings as they were.
-                             config->read_at = clock_.now();
-                             announcer_.configured(tenant, queue, *config);
+                             settings->visible.read_at = clock_.now();
+                             pop_.configured(tenant, queue, *settings);
+                             announcer_.configured(tenant, queue, settings->visible);
                          }
                          done(std::move(answer));
                      });

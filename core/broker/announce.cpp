@@ -45,6 +45,9 @@ void Announcer::configured(std::string_view tenant, std::string_view queue,
     for (const auto& entry : sources_.all()) {
         entry.source->configured({key, tenant, queue}, config);
     }
+    // What was withheld may not be any more, and new labels may be what a discovery waits for.
+    parking_.wake(key, {}, {}, 1, Parking::Urgency::at_once);
+    parking_.wake(discovery_gate(tenant), {}, {}, 1, Parking::Urgency::at_once);
 }
 
 void Announcer::forget(std::string_view tenant, std::string_view queue, std::string_view group) {

@@ -30,7 +30,8 @@ public:
     /// A lease ended before its time was up.
     void released(std::string_view tenant, std::string_view queue, std::string_view partition,
                   const Uuid& partition_id, std::string_view group, bool covered);
-    /// The queue has these settings now (RES-5).
+    /// The queue has these settings now (RES-5). One waiter of each scope there, and of each
+    /// discovery, looks again.
     void configured(std::string_view tenant, std::string_view queue,
                     const plugin::QueueConfig& config);
     /// What sources know of a queue or group is void; one waiter of each scope there, and of each

@@ -68,6 +68,8 @@ struct Parking::Scope {
     std::size_t places = 0;
     std::uint64_t version = 0;                                ///< moved by each wake
     std::map<std::uint64_t, std::shared_ptr<Waiter>> waiters; ///< by seat
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<Waiter>>
+        held; ///< by need and seat
     std::int64_t attempt = 1;
     Ticker::Id timer = 0; ///< 0: none
     SteadyTime due{};
@@ -131,26 +133,28 @@ struct Parking::Shard {
 
 namespace {
 
-/// Takes up to `count` waiters in seat order. Requires the shard's mutex.
-template <class Scope, class Resumes>
-std::size_t take_waiters(Scope& scope, std::uint64_t count, Resumes& out) {
+/// Takes up to `count` waiters in order. Requires the shard's mutex.
+template <class Waiters, class Resumes>
+std::size_t take_waiters(Waiters& waiters, std::uint64_t count, Resumes& out) {
     std::size_t taken = 0;
-    while (taken < count && !scope.waiters.empty()) {
-        const auto first = scope.waiters.begin();
+    while (taken < count && !waiters.empty()) {
+        const auto first = waiters.begin();
         out.push_back(std::move(first->second));
-        scope.waiters.erase(first);
+        waiters.erase(first);
         ++taken;
     }
     return taken;
 }
 
 /// An event concerns the scope: whoever took a ticket before looks again, and up to `count` of
-/// those who are parked are resumed. Requires the shard's mutex. @return how many are
+/// those who are parked, then of those who are held, are resumed. Requires the shard's mutex.
+/// @return how many are
 template <class Scope, class Resumes>
 std::size_t touch(Scope& scope, std::uint64_t count, Resumes& out) {
     ++scope.version;
     scope.attempt = 1;
-    return take_waiters(scope, count, out);
+    const auto parked = take_waiters(scope.waiters, count, out);
+    return parked + take_waiters(scope.held, count - parked, out);
 }
 
 template <class Resumes>
@@ -216,11 +220,7 @@ void Parking::exit(Place& place) {
     std::shared_ptr<Waiter> left; // destroyed after the lock: it may own the last reference
     {
         const std::lock_guard lock(shard.mutex);
-        if (const auto parked = scope.waiters.find(place.seat_); parked != scope.waiters.end()) {
-            left = std::move(parked->second);
-            scope.waiters.erase(parked);
-            this->left(gate, 1);
-        }
+        left = remove(place);
         if (--scope.places > 0) {
             return;
         }
@@ -279,24 +279,51 @@ bool Parking::park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next
     return true;
 }
 
+bool Parking::hold(Place& place, std::shared_ptr<Waiter> waiter, std::uint64_t need) {
+    const std::lock_guard lock(place.shard_.mutex);
+    if (closed() || place.scope_.version != place.ticket_) {
+        park_refused_.add();
+        return false;
+    }
+    place.need_ = need;
+    place.scope_.held.emplace(std::pair(place.need_, place.seat_), std::move(waiter));
+    parked_.fetch_add(1, std::memory_order_relaxed);
+    ++place.gate_.parked;
+    return true;
+}
+
+std::shared_ptr<Waiter> Parking::remove(Place& place) {
+    const auto take = [&](auto& waiters, const auto& key) -> std::shared_ptr<Waiter> {
+        const auto found = waiters.find(key);
+        if (found == waiters.end()) {
+            return nullptr;
+        }
+        auto waiter = std::move(found->second);
+        waiters.erase(found);
+        left(place.gate_, 1);
+        return waiter;
+    };
+    auto waiter = take(place.scope_.waiters, place.seat_);
+    return waiter ? std::move(waiter)
+                  : take(place.scope_.held, std::pair(place.need_, place.seat_));
+}
+
 bool Parking::leave(Place& place) {
     std::shared_ptr<Waiter> left; // released after the lock
     const std::lock_guard lock(place.shard_.mutex);
-    const auto parked = place.scope_.waiters.find(place.seat_);
-    if (parked == place.scope_.waiters.end()) {
-        return false;
-    }
-    left = std::move(parked->second);
-    place.scope_.waiters.erase(parked);
-    this->left(place.gate_, 1);
-    return true;
+    left = remove(place);
+    return left != nullptr;
 }
 
 void Parking::pass_on(Place& place) {
     Resumes resumes;
     {
         const std::lock_guard lock(place.shard_.mutex);
+        const bool current = place.ticket_ == place.scope_.version;
         left(place.gate_, touch(place.scope_, 1, resumes));
+        if (current) {
+            place.ticket_ = place.scope_.version;
+        }
     }
     passed_on_.add(resumes.size());
     resume_all(resumes);
@@ -397,7 +424,7 @@ void Parking::floor_due(Shard& shard, const std::string& key, const std::string&
             return; // everyone was woken meanwhile; the next to park arms a new one
         }
         ++scope.attempt;
-        left(*gate, take_waiters(scope, 1, resumes));
+        left(*gate, take_waiters(scope.waiters, 1, resumes));
         if (!scope.waiters.empty()) {
             scope.due = floor_after(now, backoff_.interval(scope.attempt));
             scope.timer = ticker_.at(
@@ -452,7 +479,8 @@ Parking::Resumes Parking::take_everyone() {
         for (auto& [key, gate] : shard->gates) {
             for (auto& [member, scope] : gate->scopes) {
                 ++scope->version;
-                left(*gate, take_waiters(*scope, scope->waiters.size(), resumes));
+                left(*gate, take_waiters(scope->waiters, scope->waiters.size(), resumes));
+                left(*gate, take_waiters(scope->held, scope->held.size(), resumes));
             }
         }
     }

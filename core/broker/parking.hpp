@@ -15,6 +15,11 @@
 //   - A wake that never came (a lost hint, an expired lease), or whose look failed, costs at most
 //     one backoff interval: while anyone is parked the scope's floor timer runs and resumes one
 //     waiter, not all.
+//
+// A pop that found something, but less than it wants, is held instead (hold()): it comes after all
+// others in line, and among its like the one that needs least comes first. So a wake serves those
+// who take anything first, and tells a held pop only when nobody else can use it. Who is held for
+// the first time passes its wake on, since it does not use it; a held pop has a timer of its own.
 #pragma once
 #include "base/counter.hpp"
 #include "base/workers.hpp"
@@ -112,6 +117,7 @@ public:
         Scope& scope_;
         const std::uint64_t seat_;
         std::uint64_t ticket_ = 0;
+        std::uint64_t need_ = 0; ///< while held
     };
 
     Parking(Ticker& ticker, const Clock& clock, Backoff backoff);
@@ -123,9 +129,15 @@ public:
     /// Parks until resumed. `next_due`: when the source expects something, pulls the floor forward.
     /// @return false when a wake came since the ticket, or the parking is closed: look again
     bool park(Place& place, std::shared_ptr<Waiter> waiter, SteadyTime next_due);
-    /// Takes a parked waiter out. @return false when it is not parked: its resume is on the way
+    /// Holds a waiter until more is there: `need` is how much it wants. Whoever calls it resumes
+    /// the waiter when the time is over.
+    /// @return as park()
+    bool hold(Place& place, std::shared_ptr<Waiter> waiter, std::uint64_t need);
+    /// Takes a parked or held waiter out. @return false when it is not parked: its resume is on the
+    /// way
     bool leave(Place& place);
-    /// Wakes one more waiter of the place's scope: more is ready, or a wake cannot be used here.
+    /// Wakes one more waiter of the place's scope: more is ready, or a wake cannot be used here. No
+    /// event for the place itself: its ticket stays as good as it was.
     void pass_on(Place& place);
 
     /// Something arrived or was freed in `gate`. Wildcard and discovery scopes get up to `count`
@@ -169,6 +181,7 @@ private:
     Resumes take_everyone();
     void exit(Place& place);
     void left(Gate& gate, std::size_t waiters) noexcept; // Requires the shard's mutex.
+    std::shared_ptr<Waiter> remove(Place& place);        // Requires the shard's mutex.
     void floor_due(Shard& shard, const std::string& gate, const std::string& member);
     void look_soon(Resumes resumes);
     void look_together();

@@ -1,15 +1,16 @@
 #include "broker/pop.hpp"
 
 #include "base/text.hpp"
+#include "broker/fill_wait.hpp"
 #include "broker/pending_probe.hpp"
 #include "broker/pop_turn.hpp"
-#include "broker/queue_configs.hpp"
 #include "broker/seeded_groups.hpp"
 #include "broker/selection.hpp"
 #include "model/names.hpp"
 #include "model/uuid7.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace queen::broker {
 namespace {
@@ -82,7 +83,9 @@ public:
     PopWork(Pop::Impl& impl, PopRequest request, Done<PopBatch> done)
         : impl_(impl), request_(std::move(request)), done_(std::move(done)),
           key_(queue_key(request_.tenant, request_.queue)), worker_(to_string(impl_.ids.next())),
-          deadline_(impl_.clock.now() + request_.timeout) {}
+          deadline_(impl_.clock.now() + request_.timeout), size_{request_.batch,
+                                                                 request_.partitions},
+          fill_(deadline_, impl_.activity->pop) {}
 
     void start() {
         WaitScope scope{.gate = key_, .group = request_.group, .partition = {}, .labels = {}};
@@ -121,14 +124,15 @@ private:
         return {.tenant = request_.tenant,
                 .queue = request_.queue,
                 .group = request_.group,
-                .budget = request_.batch,
+                .budget = size_.batch,
                 .lease_seconds = request_.lease_seconds,
                 .worker = worker_,
                 .auto_ack = request_.auto_ack,
-                .max_partitions = request_.partitions,
+                .max_partitions = size_.partitions,
                 .sub_mode = std::string(request_.subscription.sql_mode()),
                 .sub_from = request_.subscription.sql_from(),
-                .skip_window = skip_window};
+                .skip_window = skip_window,
+                .conflate = request_.conflation};
     }
 
     PendingQuery pending_query() const {
@@ -149,8 +153,15 @@ private:
         if (impl_.options.paused && impl_.options.paused()) {
             batch_.paused = true;
             done({.over = true});
-        } else if (request_.shape == PopRequest::Shape::wildcard) {
+            return;
+        }
+        if (request_.shape == PopRequest::Shape::wildcard) {
             look_wildcard(std::move(done));
+            return;
+        }
+        choose({});
+        if (may_fill()) {
+            look_filling(std::move(done));
         } else if (again && impl_.options.pending_gate) {
             // A re-poll: one index step tells whether the claim is worth a statement (LP-5).
             probe(std::move(done),
@@ -180,26 +191,76 @@ private:
         }
     }
 
+    /// Whether this pop may have to wait for a fuller batch. A discovery spans queues with settings
+    /// of their own and never does.
+    bool may_fill() const {
+        return request_.wait && request_.shape != PopRequest::Shape::discovery &&
+               (fill_.waits() || impl_.configs.min_pop_wait(key_) > Nanoseconds::zero());
+    }
+
+    /// Something is ready: claims, or waits for more. @param ready messages, if known
+    template <class Claim>
+    void fill_or(std::optional<std::uint64_t> ready, LookDone done, Claim claim) {
+        if (request_.wait) {
+            const auto until = fill_.until(impl_.configs.min_pop_wait(key_), size_.batch, ready,
+                                           impl_.clock.now());
+            if (until) {
+                done({.hold_until = until, .need = static_cast<std::uint64_t>(size_.batch)});
+                return;
+            }
+        }
+        claim(std::move(done));
+    }
+
+    /// No source tells what one partition holds: once something is pending the time is waited out.
+    void look_filling(LookDone done) {
+        const auto take = [self = shared_from_this()](LookDone then) {
+            self->fill_or(std::nullopt, std::move(then),
+                          [self](LookDone last) { self->claim(std::move(last)); });
+        };
+        if (fill_.waits()) {
+            take(std::move(done));
+        } else {
+            probe(std::move(done), [take](PopWork&, LookDone then) { take(std::move(then)); });
+        }
+    }
+
     void look_wildcard(LookDone done) {
-        if (!impl_.seeded.contains(key_, request_.group)) {
+        const auto policy = impl_.seeded.conflates(key_, request_.group);
+        if (!policy) {
             impl_.activity->pop.first_contacts.add();
+            conflates_ = request_.conflation.value_or(false);
+            choose({});
             scan(nullptr, std::move(done)); // first contact: provisions, registers, seeds
             return;
         }
+        conflates_ = *policy;
         const auto& source = impl_.sources.serving(request_.tenant, request_.queue);
         const auto readiness = source->peek(scope());
+        choose(readiness);
+        const auto begin = [self = shared_from_this()](LookDone then) {
+            self->round(0, std::move(then));
+        };
         switch (readiness.state) {
         case plugin::ReadyState::ready:
+            fill_or(messages_in(readiness), std::move(done), begin);
+            return;
         case plugin::ReadyState::cold:
-            round(0, std::move(done));
+            begin(std::move(done));
             return;
         case plugin::ReadyState::ask_store:
-            probe(std::move(done),
-                  [](PopWork& work, LookDone then) { work.round(0, std::move(then)); });
+            if (fill_.waits()) { // it is pending, as was seen
+                fill_or(std::nullopt, std::move(done), begin);
+                return;
+            }
+            probe(std::move(done), [begin](PopWork& work, LookDone then) {
+                work.fill_or(std::nullopt, std::move(then), begin);
+            });
             return;
         case plugin::ReadyState::nothing:
             break;
         }
+        fill_.end(impl_.clock.now());
         // Without hints from other brokers a push over there is unseen until a floor; a client that
         // does not wait would never learn of it, so it asks the store now and then.
         if (!request_.wait && impl_.probe.due(pending_query(), impl_.options.probe_interval)) {
@@ -208,6 +269,20 @@ private:
             return;
         }
         done({.next_due = readiness.next_due});
+    }
+
+    /// Messages this pop may get of what the source sees; nullopt when it does not count them.
+    std::optional<std::uint64_t> messages_in(const plugin::Readiness& ready) const {
+        const auto count = conflates_ ? ready.partitions : ready.messages;
+        return count > 0 ? std::optional(count) : std::nullopt;
+    }
+
+    void choose(const std::optional<plugin::Readiness>& ready) {
+        if (request_.autopilot) {
+            size_ = choose_size({request_.batch, request_.partitions}, *request_.autopilot, ready,
+                                conflates_);
+            batch_.chosen = size_;
+        }
     }
 
     template <class Then>
@@ -229,9 +304,12 @@ private:
         const auto source = impl_.sources.serving(request_.tenant, request_.queue);
         const plugin::Take take{.scope = scope(),
                                 .round = number,
-                                .partitions = static_cast<std::uint32_t>(request_.partitions),
-                                .messages = static_cast<std::uint64_t>(request_.batch),
-                                .limit = candidate_limit(request_.partitions, number)};
+                                .partitions = static_cast<std::uint32_t>(size_.partitions),
+                                // Of a partition that conflates one message is taken, whatever the
+                                // source thinks it holds: only the partitions count.
+                                .messages = conflates_ ? std::numeric_limits<std::uint64_t>::max()
+                                                       : static_cast<std::uint64_t>(size_.batch),
+                                .limit = candidate_limit(size_.partitions, number)};
         auto held = std::make_shared<HeldSelection>(source, take);
         switch (held->pick()) {
         case plugin::Pick::none:
@@ -252,9 +330,7 @@ private:
                 self->tell_config(result);
                 if (result) {
                     held->settle(*result, self->request_.auto_ack, self->asked_);
-                    if (!result->seeded) {
-                        self->impl_.seeded.forget(self->key_, self->request_.group);
-                    }
+                    self->know(*result);
                     if (result->partitions.empty() && number + 1 < kMaxRounds) {
                         held.reset();
                         self->round(number + 1, std::move(done));
@@ -275,9 +351,7 @@ private:
              done = std::move(done)](Result<PopResult> result) {
                 self->tell_config(result);
                 if (result) {
-                    if (result->seeded) { // else somebody is at it: the next look tries again
-                        self->impl_.seeded.add(self->key_, self->request_.group);
-                    }
+                    self->know(*result); // not seeded: somebody is at it, the next look tries again
                     if (held) {
                         held->settle(*result, self->request_.auto_ack, self->asked_);
                     } else if (!result->partitions.empty()) {
@@ -306,14 +380,14 @@ private:
         }
         // A scan that came back with less than it may claim, in partitions and in messages, saw
         // nothing else; what comes later brings a wake of its own.
-        std::int64_t room = request_.batch;
+        std::int64_t room = size_.batch;
         for (const auto& partition : popped.partitions) {
             for (const auto& segment : partition.segments) {
                 room -= segment.take;
             }
         }
         return hinted || room <= 0 ||
-               popped.partitions.size() >= static_cast<std::size_t>(request_.partitions) ||
+               popped.partitions.size() >= static_cast<std::size_t>(size_.partitions) ||
                std::any_of(popped.partitions.begin(), popped.partitions.end(),
                            [](const PoppedPartition& p) { return !p.drained; });
     }
@@ -324,6 +398,9 @@ private:
             done({.error = result.error()});
             return;
         }
+        batch_.conflates = result->conflates;
+        batch_.conflict = result->conflation_conflict;
+        told_ = true;
         if (result->partitions.empty()) {
             LookOutcome nothing;
             if (request_.shape == PopRequest::Shape::wildcard) {
@@ -349,7 +426,18 @@ private:
     /// the very window the queue has.
     bool window_held(const HeldSelection& held) const {
         const auto config = impl_.configs.known(key_, impl_.clock.now(), kWindowAge);
-        return config && config->window > Nanoseconds{0} && held.window_held() == config->window;
+        return config && config->visible.window > Nanoseconds{0} &&
+               held.window_held() == config->visible.window;
+    }
+
+    /// Whether the group is registered, and as what.
+    void know(const PopResult& result) {
+        if (result.seeded) {
+            impl_.seeded.add(key_, request_.group, result.conflates);
+            conflates_ = result.conflates;
+        } else {
+            impl_.seeded.forget(key_, request_.group);
+        }
     }
 
     void tell_config(const Result<PopResult>& result) {
@@ -358,7 +446,7 @@ private:
         }
         const plugin::QueueConfig config{std::chrono::seconds(result->delay_seconds),
                                          std::chrono::seconds(result->window_seconds), asked_};
-        impl_.configs.learn(key_, config);
+        impl_.configs.learn(key_, {config, result->min_pop_wait});
         for (const auto& entry : impl_.sources.all()) {
             entry.source->configured(scope().queue, config);
         }
@@ -373,8 +461,21 @@ private:
         }
     }
 
+    /// Without an answer of the store in hand: what is known of the group, else what was asked.
+    void tell_policy() {
+        const auto known = request_.shape == PopRequest::Shape::wildcard
+                               ? impl_.seeded.conflates(key_, request_.group)
+                               : std::nullopt;
+        batch_.conflates = known.value_or(request_.conflation.value_or(false));
+        batch_.conflict = request_.conflation.value_or(batch_.conflates) != batch_.conflates;
+    }
+
     void finish(PopTurn::End end, std::optional<Error> error) {
         const auto done = std::exchange(done_, nullptr);
+        fill_.end(impl_.clock.now());
+        if (!told_) {
+            tell_policy();
+        }
         switch (end) {
         case PopTurn::End::taken:
             count_delivered();
@@ -382,7 +483,7 @@ private:
             return;
         case PopTurn::End::empty:
             count_empty();
-            done(PopBatch{.lease_id = {}, .partitions = {}, .paused = batch_.paused});
+            done(std::move(batch_));
             return;
         case PopTurn::End::failed:
             impl_.activity->pop.failed.add();
@@ -433,6 +534,10 @@ private:
     const std::string worker_;
     const SteadyTime deadline_; ///< of the client, when it waits
     SteadyTime asked_{};        ///< when the store was asked last
+    PopSize size_;              ///< chosen anew for each look when that is left to the broker
+    bool conflates_ = false;    ///< as far as known
+    bool told_ = false;         ///< the store has said how it is with conflation
+    FillWait fill_;
     PopBatch batch_;
     std::weak_ptr<PopTurn> turn_;
 };
@@ -472,6 +577,11 @@ void Pop::undelivered(const PopRequest& request, const PopBatch& batch) {
 
 void Pop::close() {
     impl_->parking.close();
+}
+
+void Pop::configured(std::string_view tenant, std::string_view queue,
+                     const QueueSettings& settings) {
+    impl_->configs.learn(queue_key(tenant, queue), settings);
 }
 
 void Pop::forget(std::string_view tenant, std::string_view queue) {

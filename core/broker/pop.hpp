@@ -2,6 +2,8 @@
 #include "base/workers.hpp"
 #include "broker/announce.hpp"
 #include "broker/parking.hpp"
+#include "broker/pop_size.hpp"
+#include "broker/queue_configs.hpp"
 #include "broker/sources.hpp"
 #include "metrics/activity.hpp"
 #include "model/subscription.hpp"
@@ -29,12 +31,18 @@ struct PopRequest {
     std::chrono::milliseconds timeout{30'000}; ///< of a waiting pop, already capped
     std::int32_t lease_seconds = 0;            ///< 0: the queue's
     Subscription subscription;
+    std::optional<bool> conflation;     ///< nullopt: whatever the group has
+    std::optional<Autopilot> autopilot; ///< what of batch and partitions is left to the broker
 };
 
-/// What a pop delivers. No partitions: nothing (204).
+/// What a pop delivers. No partitions: nothing (204, or 200 when there is something to say of
+/// conflation).
 struct PopBatch {
     std::string lease_id; ///< empty with autoAck
     std::vector<PoppedPartition> partitions;
+    bool conflates = false;        ///< the group takes the newest of each partition alone (CF-1)
+    bool conflict = false;         ///< and the pop wanted something else
+    std::optional<PopSize> chosen; ///< with autopilot: what the pop went by
     bool paused = false; ///< nothing, because pops are paused
 };
 
@@ -69,6 +77,8 @@ public:
     void undelivered(const PopRequest& request, const PopBatch& batch);
     /// Every parked pop looks once more and is answered; later ones do not park. @thread any
     void close();
+    /// Settings of a queue as they are from now on: waiting pops go by them at their next look.
+    void configured(std::string_view tenant, std::string_view queue, const QueueSettings& settings);
     /// A queue is gone: what was learnt about it is dropped.
     void forget(std::string_view tenant, std::string_view queue);
     /// Whether the group is known there is open again: its next pop makes first contact.

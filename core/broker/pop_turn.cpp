@@ -64,15 +64,53 @@ void PopTurn::looked(const LookOutcome& outcome) {
         finish(End::crowded);
         return;
     }
-    if (!parking_.park(*place_, shared_from_this(), outcome.next_due)) {
+    if (outcome.hold_until) {
+        hold(*outcome.hold_until, outcome.need);
+    } else {
+        park(outcome.next_due);
+    }
+}
+
+void PopTurn::park(SteadyTime next_due) {
+    held_.store(false);
+    if (!parking_.park(*place_, shared_from_this(), next_due)) {
         resume(); // something happened during the look; through the queue, so that stacks stay flat
         return;
     }
-    // Both came too early to find it parked when they happened since the checks above.
+    // Both came too early to find it parked when they happened since the checks before.
     if (gone_.load()) {
         abandon();
     } else if (clock_.now() >= waiting_.deadline) {
         expire();
+    }
+}
+
+void PopTurn::hold(SteadyTime until, std::uint64_t need) {
+    if (!held_.exchange(true)) {
+        parking_.pass_on(*place_); // what is there may be enough for another
+    }
+    if (hold_timer_ != 0) {
+        ticker_.cancel(hold_timer_);
+    }
+    hold_timer_ = ticker_.at(until, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->hold_over();
+        }
+    });
+    if (!parking_.hold(*place_, shared_from_this(), need)) {
+        resume();
+        return;
+    }
+    if (gone_.load()) { // as in park()
+        abandon();
+    } else if (clock_.now() >= until) {
+        hold_over();
+    }
+}
+
+void PopTurn::hold_over() {
+    if (parking_.leave(*place_)) {
+        resume();
     }
 }
 
@@ -99,7 +137,12 @@ void PopTurn::look() {
 
 void PopTurn::expire() {
     // Not parked: a look is under way and ends with the deadline in view.
-    if (parking_.leave(*place_)) {
+    if (!parking_.leave(*place_)) {
+        return;
+    }
+    if (held_.load()) {
+        resume(); // what was held back is delivered now
+    } else {
         workers_.post([self = shared_from_this()] { self->finish(End::empty); });
     }
 }
@@ -115,8 +158,10 @@ void PopTurn::finish(End end, std::optional<Error> error) {
     if (ended_.exchange(true)) {
         return;
     }
-    if (deadline_timer_ != 0) {
-        ticker_.cancel(deadline_timer_);
+    for (const auto timer : {deadline_timer_, hold_timer_}) {
+        if (timer != 0) {
+            ticker_.cancel(timer);
+        }
     }
     const auto answer = std::exchange(answer_, nullptr);
     answer(end, std::move(error));

@@ -18,13 +18,17 @@ struct LookOutcome {
     bool over = false; ///< nothing taken, and nothing to wait for: the answer is due at once
     std::optional<Error> error;
     SteadyTime next_due = SteadyTime::max(); ///< nothing taken: when the source expects something
+    /// Something is there that was not taken, since more may come until then (MW-1).
+    std::optional<SteadyTime> hold_until;
+    std::uint64_t need = 0; ///< with hold_until: how much is wanted
 };
 
 /// One pop's way through its scope: ticket, look, answer or park, until something was taken, the
 /// deadline passed or the client went. Knows nothing of stores: the look and the answer are given,
 /// which is what lets a test step every interleaving.
 ///
-/// Invariant: a wake handed to this turn is used by a look that begins after it, or passed on.
+/// Invariant: a wake handed to this turn is used by a look that begins after it, or passed on; a
+/// held turn has used it once it knows that it still lacks something and nobody else was in line.
 /// Locks: none; the steps follow each other, only abandon() and the deadline come from outside.
 class PopTurn final : public Waiter, public std::enable_shared_from_this<PopTurn> {
 public:
@@ -53,6 +57,9 @@ private:
     void look() override;
     void begin_look(bool again);
     void looked(const LookOutcome& outcome);
+    void park(SteadyTime next_due);
+    void hold(SteadyTime until, std::uint64_t need);
+    void hold_over();
     void expire();
     void finish(End end, std::optional<Error> error = {});
 
@@ -65,6 +72,8 @@ private:
     Answer answer_;
     std::unique_ptr<Parking::Place> place_;
     Ticker::Id deadline_timer_ = 0;
+    Ticker::Id hold_timer_ = 0;
+    std::atomic<bool> held_{false}; ///< the last look was worth nothing but this turn's patience
     std::atomic<bool> gone_{false};
     std::atomic<bool> ended_{false};
 };

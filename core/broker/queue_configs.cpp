@@ -2,33 +2,46 @@
 
 namespace queen::broker {
 
-void QueueConfigs::learn(const std::string& queue_key, const plugin::QueueConfig& config) {
+void QueueConfigs::learn(const std::string& queue_key, const QueueSettings& settings) {
+    if (settings.min_pop_wait > Nanoseconds::zero()) {
+        any_min_pop_wait_.store(true, std::memory_order_relaxed);
+    }
     const std::lock_guard lock(mutex_);
-    if (const auto known = configs_.find(queue_key); known != configs_.end()) {
-        if (known->second.read_at <= config.read_at) { // answers may overtake each other
-            known->second = config;
+    if (const auto known = settings_.find(queue_key); known != settings_.end()) {
+        // Answers may overtake each other.
+        if (known->second.visible.read_at <= settings.visible.read_at) {
+            known->second = settings;
         }
         return;
     }
-    if (configs_.size() >= kMaxQueues) {
-        configs_.clear();
+    if (settings_.size() >= kMaxQueues) {
+        settings_.clear();
     }
-    configs_.emplace(queue_key, config);
+    settings_.emplace(queue_key, settings);
 }
 
-std::optional<plugin::QueueConfig> QueueConfigs::known(const std::string& queue_key, SteadyTime now,
-                                                       Nanoseconds age) const {
+std::optional<QueueSettings> QueueConfigs::known(const std::string& queue_key, SteadyTime now,
+                                                 Nanoseconds age) const {
     const std::lock_guard lock(mutex_);
-    const auto found = configs_.find(queue_key);
-    if (found == configs_.end() || now - found->second.read_at > age) {
+    const auto found = settings_.find(queue_key);
+    if (found == settings_.end() || now - found->second.visible.read_at > age) {
         return std::nullopt;
     }
     return found->second;
 }
 
+Nanoseconds QueueConfigs::min_pop_wait(const std::string& queue_key) const {
+    if (!any_min_pop_wait_.load(std::memory_order_relaxed)) {
+        return Nanoseconds::zero();
+    }
+    const std::lock_guard lock(mutex_);
+    const auto found = settings_.find(queue_key);
+    return found == settings_.end() ? Nanoseconds::zero() : found->second.min_pop_wait;
+}
+
 void QueueConfigs::forget(const std::string& queue_key) {
     const std::lock_guard lock(mutex_);
-    configs_.erase(queue_key);
+    settings_.erase(queue_key);
 }
 
 } // namespace queen::broker

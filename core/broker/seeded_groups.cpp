@@ -2,19 +2,24 @@
 
 namespace queen::broker {
 
-bool SeededGroups::contains(const std::string& queue_key, const std::string& group) const {
+std::optional<bool> SeededGroups::conflates(const std::string& queue_key,
+                                            const std::string& group) const {
     const std::lock_guard lock(mutex_);
     const auto queue = groups_.find(queue_key);
-    return queue != groups_.end() && queue->second.contains(group);
+    if (queue == groups_.end()) {
+        return std::nullopt;
+    }
+    const auto known = queue->second.find(group);
+    return known == queue->second.end() ? std::nullopt : std::optional(known->second);
 }
 
-void SeededGroups::add(const std::string& queue_key, const std::string& group) {
+void SeededGroups::add(const std::string& queue_key, const std::string& group, bool conflates) {
     const std::lock_guard lock(mutex_);
     if (size_ >= kMaxGroups) {
         groups_.clear();
         size_ = 0;
     }
-    if (groups_[queue_key].insert(group).second) {
+    if (groups_[queue_key].insert_or_assign(group, conflates).second) {
         ++size_;
     }
 }

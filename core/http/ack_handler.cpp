@@ -28,6 +28,9 @@ std::string render(const std::vector<std::string>& transaction_ids,
         writer.key("leaseReleased").boolean(result.lease_released);
         writer.key("dlq").boolean(result.dlq);
         writer.key("noop").boolean(result.noop);
+        if (result.success && result.conflated > 0) {
+            writer.key("conflated").integer(result.conflated);
+        }
         writer.end_object();
     }
     writer.end_array();

@@ -9,10 +9,13 @@
 #include "http/handlers.hpp"
 #include "http/pop_reader.hpp"
 #include "http/pop_writer.hpp"
+#include "model/names.hpp"
 
 #include <Poco/Logger.h>
 
 #include <iterator>
+#include <optional>
+#include <string_view>
 
 namespace queen::http {
 namespace {
@@ -27,9 +30,8 @@ Reply nothing() {
 
 // Pops are in maintenance. Who asked for the newest messages only is told so: to them 204 would
 // mean that they have the newest.
-Reply paused(const Call& call) {
-    const auto conflation = call.query().boolean("conflation");
-    if (!conflation || !conflation->value_or(false)) {
+Reply paused(const broker::PopRequest& request) {
+    if (!request.conflation.value_or(false)) {
         return nothing();
     }
     Reply reply;
@@ -46,8 +48,15 @@ Reply paused(const Call& call) {
     return reply;
 }
 
-// The contract's body for a discovery that would look everywhere.
-Reply labels_missing() {
+// An empty pop is 204, unless there is something to say of conflation: consumers that conflate take
+// an answer without it for a broker that cannot.
+Reply nothing(const broker::PopRequest& request, const broker::PopBatch& batch) {
+    return batch.conflates || batch.conflict ? json_reply(render_empty_pop(request, batch))
+                                             : nothing();
+}
+
+// What a pop that cannot be meant is told, in the shape of an answer.
+Reply refused(std::string_view why) {
     Reply reply;
     reply.status = 400;
     json::Writer(reply.body)
@@ -55,7 +64,7 @@ Reply labels_missing() {
         .key("success")
         .boolean(false)
         .key("error")
-        .string("namespace or task is required")
+        .string(why)
         .key("code")
         .string("bad_request")
         .key("messages")
@@ -120,7 +129,9 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         return;
     }
     if (outcome->partitions.empty()) {
-        call->reply(outcome->paused ? paused(*call) : nothing());
+        call->guard([&] {
+            call->reply(outcome->paused ? paused(*request) : nothing(*request, *outcome));
+        });
         return;
     }
     const Services& services = call->services();
@@ -138,7 +149,7 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
     }
     if (rendered->body.empty()) { // claimed partitions without a single message
         services.pop.undelivered(*request, *batch);
-        call->reply(nothing());
+        call->guard([&] { call->reply(nothing(*request, *batch)); });
         return;
     }
     if (rendered->partitions < batch->partitions.size()) {
@@ -160,14 +171,29 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
     });
 }
 
+// Why a request that can be read is refused all the same.
+std::optional<std::string_view> refusal_of(const broker::PopRequest& request) {
+    if (request.shape == Shape::discovery && request.ns.empty() && request.task.empty()) {
+        return "namespace or task is required";
+    }
+    if (request.conflation.value_or(false) && request.group == kQueueModeGroup) {
+        return "conflation requires consumerGroup: queue mode delivers every message";
+    }
+    if (request.conflation.value_or(false) && request.auto_ack) {
+        return "conflation cannot be combined with autoAck: what was skipped would be gone before "
+               "the newest message is known to be handled";
+    }
+    return std::nullopt;
+}
+
 void pop(const std::shared_ptr<Call>& call, const PopTarget& target) {
     auto read = read_pop(target, call->query(), call->services().settings);
     if (!read) {
         call->reply(error_reply(read.error()));
         return;
     }
-    if (target.shape == Shape::discovery && read->ns.empty() && read->task.empty()) {
-        call->reply(labels_missing());
+    if (const auto why = refusal_of(*read)) {
+        call->reply(refused(*why));
         return;
     }
     if (call->exchange().gone()) { // while it queued for a worker: take nothing for nobody

@@ -11,6 +11,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::string_view kPartitionsAllowed = "a whole number from 1 to 1000";
+static_assert(kMaxPartitions == 1'000);
+
 // A number that must lie in [min, max]; the fallback when it is not given.
 Result<std::int32_t> bounded(const Query& query, std::string_view name, std::int32_t fallback,
                              std::int32_t min, std::int32_t max) {
@@ -42,11 +45,22 @@ Result<void> read_numbers(const Query& query, const settings::Settings& settings
         return fail(
             not_allowed("batch", "a whole number from 1 to 10000", std::to_string(request.batch)));
     }
-    const auto partitions = bounded(query, "partitions", 1, 1, kMaxPartitions);
+    const auto partitions = query.integer("partitions", kPartitionsAllowed);
     if (!partitions) {
         return fail(partitions.error());
     }
-    request.partitions = *partitions;
+    if (*partitions && (**partitions < 1 || **partitions > kMaxPartitions)) {
+        return fail(not_allowed("partitions", kPartitionsAllowed, std::to_string(**partitions)));
+    }
+    // Of a group that conflates each message comes from another partition.
+    request.partitions = partitions->value_or(
+        request.conflation.value_or(false) ? std::min(request.batch, broker::kMostChosenPartitions)
+                                           : 1);
+    if (request.autopilot) {
+        request.autopilot = broker::Autopilot{
+            .batch = !*batch,
+            .partitions = !*partitions && request.shape != broker::PopRequest::Shape::pinned};
+    }
     const auto lease = bounded(query, "leaseSeconds", 0, 0, kMaxLeaseSeconds);
     if (!lease) {
         return fail(lease.error());
@@ -73,10 +87,18 @@ Result<void> read_switches(const Query& query, broker::PopRequest& request) {
         return fail(wait.error());
     }
     request.wait = wait->value_or(false);
-    for (const std::string_view name : {"conflation", "autopilot"}) { // known, without effect yet
-        if (const auto ignored = query.boolean(name); !ignored) {
-            return fail(ignored.error());
-        }
+    const auto conflation = query.boolean("conflation");
+    if (!conflation) {
+        return fail(conflation.error());
+    }
+    request.conflation = *conflation;
+    const auto autopilot = query.boolean("autopilot");
+    if (!autopilot) {
+        return fail(autopilot.error());
+    }
+    // A discovery spans queues, and nothing tells what is ready in all of them.
+    if (autopilot->value_or(false) && request.shape != broker::PopRequest::Shape::discovery) {
+        request.autopilot = broker::Autopilot{};
     }
     return {};
 }
@@ -136,10 +158,10 @@ Result<broker::PopRequest> read_pop(const PopTarget& target, const Query& query,
     request.tenant = target.tenant;
     request.queue = target.queue;
     request.partition = target.partition;
-    if (auto ok = read_numbers(query, settings, request); !ok) {
+    if (auto ok = read_switches(query, request); !ok) { // before the numbers, which depend on them
         return fail(ok.error());
     }
-    if (auto ok = read_switches(query, request); !ok) {
+    if (auto ok = read_numbers(query, settings, request); !ok) {
         return fail(ok.error());
     }
     if (auto ok = read_group_and_subscription(query, settings, request); !ok) {

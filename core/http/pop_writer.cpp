@@ -92,7 +92,46 @@ std::size_t message_count(const PoppedPartition& partition) noexcept {
     return count;
 }
 
+// How the answer of any pop begins: `first` is null when nothing was claimed.
+void write_head(json::Writer& writer, const broker::PopRequest& request,
+                const broker::PopBatch& batch, const PoppedPartition* first) {
+    writer.key("success").boolean(true);
+    writer.key("queue").string(request.queue); // empty on discovery
+    writer.key("partition").string(first ? first->partition : std::string());
+    writer.key("partitionId").string(first ? to_string(first->partition_id) : std::string());
+    writer.key("leaseId").string(batch.lease_id);
+    writer.key("consumerGroup").string(request.group);
+    writer.key("messages").begin_array();
+}
+
+void write_tail(json::Writer& writer, const broker::PopBatch& batch, std::size_t partitions) {
+    writer.end_array();
+    writer.key("partitionsClaimed").integer(static_cast<std::int64_t>(partitions));
+    if (batch.conflates) {
+        writer.key("conflation").boolean(true);
+    }
+    if (batch.conflict) {
+        writer.key("conflationConflict").boolean(true);
+    }
+    if (batch.chosen) {
+        writer.key("autopilot").begin_object();
+        writer.key("partitions").integer(batch.chosen->partitions);
+        writer.key("batch").integer(batch.chosen->batch);
+        writer.end_object();
+    }
+}
+
 } // namespace
+
+std::string render_empty_pop(const broker::PopRequest& request, const broker::PopBatch& batch) {
+    std::string body;
+    json::Writer writer(body);
+    writer.begin_object();
+    write_head(writer, request, {}, nullptr);
+    write_tail(writer, batch, 0);
+    writer.end_object();
+    return body;
+}
 
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
                              std::size_t limit) {
@@ -106,16 +145,9 @@ Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::Po
         return answer;
     }
     answer.body.reserve(std::min(messages * kBytesPerMessage, limit));
-    const PoppedPartition& first = batch.partitions.front();
     json::Writer writer(answer.body);
     writer.begin_object();
-    writer.key("success").boolean(true);
-    writer.key("queue").string(request.queue); // empty on discovery
-    writer.key("partition").string(first.partition);
-    writer.key("partitionId").string(to_string(first.partition_id));
-    writer.key("leaseId").string(batch.lease_id);
-    writer.key("consumerGroup").string(request.group);
-    writer.key("messages").begin_array();
+    write_head(writer, request, batch, &batch.partitions.front());
     Common common;
     common.lease = json::quoted(batch.lease_id);
     common.group = json::quoted(request.group);
@@ -135,8 +167,7 @@ Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::Po
         ++answer.partitions;
         answer.hashes.push_back(std::move(hashes));
     }
-    writer.end_array();
-    writer.key("partitionsClaimed").integer(static_cast<std::int64_t>(answer.partitions));
+    write_tail(writer, batch, answer.partitions);
     writer.end_object();
     return answer;
 }

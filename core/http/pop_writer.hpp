@@ -27,4 +27,7 @@ struct PopAnswer {
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
                              std::size_t limit);
 
+/// The answer to a pop that took nothing and has something to say of conflation (CF-1).
+std::string render_empty_pop(const broker::PopRequest& request, const broker::PopBatch& batch);
+
 } // namespace queen::http

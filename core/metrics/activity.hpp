@@ -23,6 +23,8 @@ struct PopCounters {
     Counter failed;         ///< answered with an error
     Counter first_contacts; ///< looks before the group was known as seeded
     Counter probes_pending, probes_none, probes_failed; ///< by what the store answered
+    Counter fill_waits;                                 ///< waits for a fuller batch that began
+    Counter fill_wait_micros; ///< how long those that ended took together, in microseconds
     Counter given_back; ///< batches whose answer was not delivered and that went back to the store
     LatencyHistogram lag; ///< of each message, from stored to delivered, by the wall clocks
 };

@@ -71,6 +71,8 @@ constexpr std::array kAll{
     &kPopWildcard,
     &kProbes,
     &kFirstContacts,
+    &kFillWaits,
+    &kFillWaitMicros,
     &kGivenBack,
     &kPeeks,
     &kTakes,

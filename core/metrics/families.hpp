@@ -162,6 +162,10 @@ inline constexpr Family kProbes{"queen_pop_probes_total", Kind::counter, "pendin
     "Questions to the database whether a scope has anything pending, by the answer."};
 inline constexpr Family kFirstContacts{"queen_pop_first_contacts_total", Kind::counter, "",
     "Looks by a group that this broker did not know to be registered."};
+inline constexpr Family kFillWaits{"queen_pop_fill_wait_total", Kind::counter, "",
+    "Times a pop waited for a fuller batch, because its queue has a minPopWaitTime."};
+inline constexpr Family kFillWaitMicros{"queen_pop_fill_wait_microseconds_total", Kind::counter, "",
+    "How long those waits took together."};
 inline constexpr Family kGivenBack{"queen_pop_given_back_total", Kind::counter, "",
     "Leased partitions given back because their answer was not delivered."};
 

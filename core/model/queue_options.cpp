@@ -49,9 +49,9 @@ constexpr std::array kOptions{
     QueueOption{"dedupWindowSeconds", integer, "s", 3600, 0, kMaxInt,
         "How long a transactionId is remembered as used; 0 turns the check off.", true},
     QueueOption{"retentionSinkHold", text, "", 0, 0, 64,
-        "Name of a sink that retention waits for; letters, digits, dot, underscore, dash."},
+        "Name of a sink of retention; stored, nothing acts on it."},
     QueueOption{"retentionSinkHoldMaxSeconds", integer, "s", 604'800, 60, 31'536'000,
-        "Longest time that retention waits for that sink."},
+        "Longest time for that sink; stored, nothing acts on it."},
 };
 // clang-format on
 

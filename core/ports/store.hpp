@@ -94,6 +94,7 @@ struct PopArgs {
     std::string sub_mode = "all";
     std::string sub_from;
     bool skip_window = false;
+    std::optional<bool> conflate{}; ///< nullopt: whatever the group has
 };
 
 struct PoppedSegment {
@@ -128,6 +129,9 @@ struct PopResult {
     bool seeded = true;                 ///< list pops: false when the group's marker is gone
     std::int64_t delay_seconds = 0;     ///< the queue's, as read by this pop
     std::int64_t window_seconds = 0;
+    std::chrono::milliseconds min_pop_wait{0}; ///< the queue's; 0 for discovery
+    bool conflates = false;                    ///< the group takes the newest of a partition alone
+    bool conflation_conflict = false;          ///< and the pop wanted something else
 };
 
 enum class AckStatus { completed, failed, retry, dlq };
@@ -173,6 +177,7 @@ struct HashAckOutcome {
     std::vector<Offset> wanted;
     std::vector<std::size_t> filed;    ///< items that became dead letters
     std::vector<std::size_t> rejected; ///< items whose message should have, and stays
+    std::int64_t conflated = 0;        ///< messages that a conflated batch skipped
     std::optional<Offset> head;        ///< offset the cursor was clamped at
     std::string queue;                 ///< of the partition, for the announce; empty when unknown
     std::string partition;
@@ -195,6 +200,7 @@ struct PositionAckOutcome {
     bool covered = false;
     std::string queue; ///< of the partition
     std::string partition;
+    std::int64_t conflated = 0; ///< messages that a conflated batch skipped
 };
 
 struct RenewOutcome {

@@ -225,6 +225,9 @@ Result<PopResult> read_pop(std::string_view meta, const std::vector<std::string_
     out.seeded = read.boolean_or(root, "seeded", true);
     out.delay_seconds = read.integer_or(root, "delay", 0);
     out.window_seconds = read.integer_or(root, "window", 0);
+    out.min_pop_wait = std::chrono::milliseconds{read.integer_or(root, "minWait", 0)};
+    out.conflates = read.boolean_or(root, "conflation", false);
+    out.conflation_conflict = read.boolean_or(root, "conflationConflict", false);
     const Value partitions = root["partitions"];
     std::size_t next = 0; // blob of the next segment
     for (std::size_t i = 0; i < partitions.size(); ++i) {
@@ -280,6 +283,7 @@ Result<HashAckOutcome> read_hash_ack(std::string_view json) {
     out.covered = read.boolean_or(root, "covered", false);
     out.freed = read.boolean_or(root, "freed", false);
     out.dropped = read.boolean_or(root, "dropped", false);
+    out.conflated = read.integer_or(root, "conflated", 0);
     if (root["off"].is(Kind::number)) {
         out.head = Offset{read.integer(root, "off")};
     }
@@ -320,7 +324,8 @@ Result<std::vector<PositionAckOutcome>> read_position_acks(std::string_view json
                        .lease_released = read.boolean_or(list.at(i), "leaseReleased", false),
                        .covered = read.boolean_or(list.at(i), "covered", false),
                        .queue = read.string_or_empty(list.at(i), "queue"),
-                       .partition = read.string_or_empty(list.at(i), "partition")});
+                       .partition = read.string_or_empty(list.at(i), "partition"),
+                       .conflated = read.integer_or(list.at(i), "conflated", 0)});
     }
     return unless_faulty(read, std::move(out));
 }

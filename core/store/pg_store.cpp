@@ -46,6 +46,11 @@ Result<Rows> run_pop(Session& session, const Statement& statement, const PopArgs
         parameters.boolean(args.skip_window);
     }
     parameters.uuid(*tenant);
+    if (args.conflate) {
+        parameters.boolean(*args.conflate);
+    } else {
+        parameters.null(oid::kBool);
+    }
     return session.run(statement, parameters);
 }
 

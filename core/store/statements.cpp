@@ -16,21 +16,22 @@ const Statement kWindowHashes{"window_hashes",
                               "select * from queen.log_window_hashes_v1($1, $2, $3, $4)"};
 
 const Statement kPopList{"pop_list", "select * from queen.log_pop_list_v1($1, $2, $3, $4, $5, $6, "
-                                     "$7, $8, $9, $10, $11, $12)"};
+                                     "$7, $8, $9, $10, $11, $12, $13)"};
 
 // The first pop of a group seeds its cursors over the whole queue: a time-out of its own.
 const Statement kPopWildcard{
     "pop_wildcard",
-    "select * from queen.log_pop_wildcard_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+    "select * from queen.log_pop_wildcard_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
     StatementClass::seed};
 
 const Statement kPopSpecific{
     "pop_specific",
-    "select * from queen.log_pop_specific_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"};
+    "select * from queen.log_pop_specific_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
 
 const Statement kPopDiscover{
     "pop_discover",
-    "select * from queen.log_pop_discover_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+    "select * from queen.log_pop_discover_bin_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12)",
     StatementClass::seed};
 
 const Statement kHasPending{"has_pending", "select queen.log_has_pending_v1($1, $2, $3)"};

@@ -75,7 +75,7 @@ std::size_t SubRing::mark(std::span<const Marked> marks, SteadyTime now, const R
             }
             break;
         case State::ready:
-            ready_messages_count_ += one.batch - before;
+            ready_messages_count_ += thought(one) - std::max(before, one.left);
             break;
         case State::wheel:
             // A delay is never shortened. Without one, a lease park about to end is not worth
@@ -139,7 +139,7 @@ void SubRing::take(Wanted& wanted, std::int64_t no_younger_than, std::uint16_t s
         out.push_back({one.epoch, local, one.visit, shard});
         wanted.first = false;
         --wanted.names;
-        wanted.messages -= std::min<std::uint64_t>(wanted.messages, std::max(one.batch, one.left));
+        wanted.messages -= std::min<std::uint64_t>(wanted.messages, thought(one));
     }
     publish();
 }
@@ -380,12 +380,12 @@ void SubRing::make_ready(Local local, SteadyTime now, std::uint32_t held_ms, Rea
     one.next = kNoSlot;
     (last_ == kNoSlot ? first_ : slots_[last_].next) = local;
     last_ = local;
-    ready_messages_count_ += one.batch;
+    ready_messages_count_ += thought(one);
 }
 
 void SubRing::unlink_head() {
     Slot& one = slots_[first_];
-    ready_messages_count_ -= one.batch;
+    ready_messages_count_ -= thought(one);
     first_ = one.next;
     if (first_ == kNoSlot) {
         last_ = kNoSlot;

@@ -193,6 +193,10 @@ private:
 
     // All below require mutex_.
     Slot& slot(Local local);
+    /// Messages a claim is thought to find, biased low.
+    static std::uint32_t thought(const Slot& slot) noexcept {
+        return std::max(slot.batch, slot.left);
+    }
     void make_ready(Local local, SteadyTime now, std::uint32_t held_ms, ReadyOrder& order);
     void park(Local local, SteadyTime until, std::uint32_t held_ms = 0);
     bool window_over(const Slot& slot, SteadyTime now, const Rules& rules) const;

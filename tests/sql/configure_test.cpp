@@ -27,9 +27,10 @@ TEST_F(Configure, EchoesEveryOptionAndCreatesNoPartition) {
 // The broker's table and the procedure's are one contract.
 TEST_F(Configure, OptionsAndDefaultsAreThoseOfTheModel) {
     const std::string answer = set("{}");
-    EXPECT_EQ(
-        sql.integer("select count(*) from jsonb_object_keys($1::jsonb -> 'options')", {answer}),
-        static_cast<std::int64_t>(queue_options().size()));
+    EXPECT_EQ(sql.integer("select count(*) from jsonb_object_keys(($1::jsonb -> 'options') - "
+                          "'maxQueueSize')",
+                          {answer}),
+              static_cast<std::int64_t>(queue_options().size()));
     for (const QueueOption& o : queue_options()) {
         const std::string name(o.name);
         const std::string want = o.type == QueueOption::Type::text ? ""
@@ -51,6 +52,20 @@ TEST_F(Configure, OptionsAndDefaultsAreThoseOfTheModel) {
                       std::to_string(o.max));
         }
     }
+}
+
+// OPT-3: nobody is left to believe that an option acts which is only kept.
+TEST_F(Configure, TellsWhichOfTheGivenOptionsAreOnlyStored) {
+    EXPECT_EQ(
+        member(set(R"({"maxSize": 10, "leaseTime": 5, "priority": 0, "ttl": 9})"), "storedOnly"),
+        R"(["maxSize", "priority"])");
+    EXPECT_EQ(member(set(R"({"retentionSinkHold": "s", "retentionSinkHoldMaxSeconds": 60})"),
+                     "storedOnly"),
+              R"(["retentionSinkHold", "retentionSinkHoldMaxSeconds"])");
+    for (const char* none : {"{}", R"({"leaseTime": 5, "maxSize": null})"}) {
+        EXPECT_EQ(sql.one("select $1::jsonb ? 'storedOnly'", {set(none)}), "f") << none;
+    }
+    EXPECT_EQ(option(set(R"({"maxSize": 10})"), "maxQueueSize"), "10");
 }
 
 // K36

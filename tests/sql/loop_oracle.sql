@@ -9,7 +9,7 @@ CREATE SCHEMA IF NOT EXISTS oracle;
 CREATE OR REPLACE FUNCTION oracle._claim(
     p_qid uuid, p_pid uuid, p_group text, p_budget integer, p_lease_s integer, p_worker text,
     p_auto_ack boolean, p_delay integer, p_window integer, p_mode text, p_at timestamptz,
-    OUT o_state text, OUT o_until timestamptz, OUT o_left_ms bigint, OUT o_last_off bigint,
+    p_newest boolean, OUT o_state text, OUT o_until timestamptz, OUT o_left_ms bigint, OUT o_last_off bigint,
     OUT o_batch_end bigint, OUT o_attempt integer, OUT o_taken integer, OUT o_bases bigint[],
     OUT o_starts integer[], OUT o_takes integer[], OUT o_counts integer[],
     OUT o_times timestamptz[], OUT o_blobs bytea[])
@@ -69,6 +69,30 @@ BEGIN
     END LOOP;
 
     v_wanted := v_committed + 1;
+    -- Conflation: the newest message that may be seen, alone (CF-2).
+    IF p_newest THEN
+        v_withheld := EXISTS (SELECT 1 FROM queen.log_segments s
+                              WHERE s.partition_id = p_pid AND s.end_offset > v_committed
+                                AND p_delay > 0
+                                AND s.created_at > v_now - make_interval(secs => p_delay));
+        FOR v_seg IN
+            SELECT s.base_offset, s.end_offset, s.created_at, s.blob
+            FROM queen.log_segments s
+            WHERE s.partition_id = p_pid AND s.end_offset > v_committed
+              AND (p_delay <= 0 OR s.created_at <= v_now - make_interval(secs => p_delay))
+            ORDER BY s.base_offset DESC LIMIT 1
+        LOOP
+            o_taken := 1;
+            v_first := v_seg.end_offset;
+            o_batch_end := v_seg.end_offset;
+            o_bases := ARRAY[v_seg.base_offset];
+            o_starts := ARRAY[(v_seg.end_offset - v_seg.base_offset)::integer];
+            o_takes := ARRAY[1];
+            o_counts := ARRAY[(v_seg.end_offset - v_seg.base_offset + 1)::integer];
+            o_times := ARRAY[v_seg.created_at];
+            o_blobs := ARRAY[v_seg.blob];
+        END LOOP;
+    ELSE
     -- Head probe: one step back. If this segment does not hold the wanted offset, none does; the
     -- test stands outside, so that a miss cannot walk the consumed head (CL-5).
     SELECT s.base_offset, s.end_offset, s.created_at, s.blob INTO v_seg
@@ -120,6 +144,7 @@ BEGIN
             EXIT WHEN o_taken >= p_budget;
         END LOOP;
     END IF;
+    END IF;
 
     IF o_taken = 0 THEN
         -- Seal: retention emptied the partition, so the cursor goes to the offset read above and
@@ -147,7 +172,7 @@ BEGIN
     o_until := v_now + make_interval(secs => p_lease_s);
     UPDATE queen.log_consumers c SET
         worker_id = p_worker, lease_expires_at = o_until, lease_acquired_at = v_now,
-        batch_end = o_batch_end,
+        batch_end = o_batch_end, lease_conflated = p_newest,
         prior_attempt_offset = c.attempt_offset, prior_attempt_count = c.attempt_count,
         attempt_count = CASE WHEN c.attempt_offset IS NOT DISTINCT FROM v_first
                              THEN c.attempt_count + 1 ELSE 1 END,
@@ -170,7 +195,7 @@ CREATE OR REPLACE FUNCTION oracle._claim_many(
     p_qids uuid[], p_pids uuid[], p_names text[], p_group text, p_budget integer,
     p_lease_s integer, p_worker text, p_auto_ack boolean, p_max_partitions integer, p_mode text,
     p_at timestamptz, p_skip_window boolean, p_name_queue boolean, p_now timestamptz,
-    p_idle boolean[], p_untils timestamptz[],
+    p_idle boolean[], p_untils timestamptz[], p_newest boolean,
     OUT o_parts jsonb[], OUT o_blobs bytea[], OUT o_states jsonb[])
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -213,7 +238,7 @@ BEGIN
         END IF;
         v_claim := oracle._claim(
             v_qid, p_pids[i], p_group, v_budget, v_queue.lease, p_worker, p_auto_ack,
-            v_queue.delayed_processing, v_queue.window_buffer, p_mode, p_at);
+            v_queue.delayed_processing, v_queue.window_buffer, p_mode, p_at, p_newest);
         v_state := jsonb_build_object('p', p_names[i], 'id', p_pids[i], 's', v_claim.o_state);
         IF v_claim.o_state = 'leased' THEN
             v_state := oracle._leased(p_names[i], p_pids[i], v_claim.o_until, v_claim.o_left_ms);
@@ -252,12 +277,12 @@ CREATE OR REPLACE FUNCTION oracle.log_pop_v1(
     p_queue text, p_partition text, p_group text, p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_sub_mode text DEFAULT 'all',
     p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false)
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL)
 RETURNS TABLE (r_base bigint, r_start_idx integer, r_take integer, r_msg_count integer,
                r_created_at timestamptz, r_blob bytea)
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub   record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
+    v_sub   record := queen._subscription(p_sub_mode, p_sub_from);
     v_queue record;
     v_claim record;
 BEGIN
@@ -274,7 +299,8 @@ BEGIN
         coalesce(nullif(greatest(p_lease_s, 0), 0),
                  nullif(greatest(v_queue.lease_time, 0), 0), 60),
         p_worker, p_auto_ack, v_queue.delayed_processing,
-        CASE WHEN p_skip_window THEN 0 ELSE v_queue.window_buffer END, v_sub.mode, v_sub.at);
+        CASE WHEN p_skip_window THEN 0 ELSE v_queue.window_buffer END, v_sub.mode, v_sub.at,
+        coalesce(p_conflate, false));
     RETURN QUERY SELECT * FROM unnest(v_claim.o_bases, v_claim.o_starts, v_claim.o_takes,
                                       v_claim.o_counts, v_claim.o_times, v_claim.o_blobs);
 END $$;
@@ -284,11 +310,11 @@ CREATE OR REPLACE FUNCTION oracle.log_pop_list_v1(
     p_queue text, p_group text, p_names text[], p_budget integer, p_lease_s integer,
     p_worker text, p_auto_ack boolean DEFAULT false, p_max_partitions integer DEFAULT NULL,
     p_sub_mode text DEFAULT 'all', p_sub_from text DEFAULT '', p_skip_window boolean DEFAULT false,
-    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT false,
+    p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001', p_conflate boolean DEFAULT NULL,
     OUT meta jsonb, OUT blobs bytea[], OUT states jsonb)
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_sub    record := queen._subscription(p_sub_mode, p_sub_from, p_conflate);
+    v_sub    record := queen._subscription(p_sub_mode, p_sub_from);
     v_now    timestamptz := queen._clock();
     v_queue  record;
     v_pids   uuid[];
@@ -296,12 +322,17 @@ DECLARE
     v_idle   boolean[];
     v_untils timestamptz[];
     v_claim  record;
+    v_newest boolean;
 BEGIN
-    SELECT q.id, q.delayed_processing, q.window_buffer,
+    SELECT q.id, q.delayed_processing, q.window_buffer, q.min_pop_wait_time,
            EXISTS (SELECT 1 FROM queen.consumer_groups_metadata m
                    WHERE m.queue_id = q.id AND m.consumer_group = p_group) AS seeded
     INTO v_queue
     FROM queen.queues q WHERE q.tenant_id = p_tenant AND q.name = p_queue;
+    -- Whoever registered the group decides, else this pop.
+    v_newest := coalesce((SELECT m.conflation FROM queen.consumer_groups_metadata m
+                          WHERE m.queue_id = v_queue.id AND m.consumer_group = p_group),
+                         p_conflate, false);
     SELECT array_agg(p.id ORDER BY n.ord), array_agg(n.name ORDER BY n.ord),
            array_agg(p.last_offset <= c.committed ORDER BY n.ord),
            array_agg(CASE WHEN c.worker_id IS NOT NULL AND c.lease_expires_at >= v_now
@@ -314,11 +345,18 @@ BEGIN
     v_claim := oracle._claim_many(
         array_fill(v_queue.id, ARRAY[coalesce(cardinality(v_pids), 0)]), v_pids, v_names, p_group,
         p_budget, p_lease_s, p_worker, p_auto_ack, p_max_partitions, v_sub.mode, v_sub.at,
-        p_skip_window, false, v_now, v_idle, v_untils);
+        p_skip_window, false, v_now, v_idle, v_untils, v_newest);
     meta := jsonb_build_object(
         'partitions', to_jsonb(v_claim.o_parts), 'seeded', coalesce(v_queue.seeded, false),
         'delay', coalesce(v_queue.delayed_processing, 0),
-        'window', coalesce(v_queue.window_buffer, 0));
+        'window', coalesce(v_queue.window_buffer, 0),
+        'minWait', coalesce(v_queue.min_pop_wait_time, 0));
+    IF v_newest THEN
+        meta := meta || '{"conflation": true}';
+    END IF;
+    IF p_conflate IS NOT NULL AND p_conflate <> v_newest THEN
+        meta := meta || '{"conflationConflict": true}';
+    END IF;
     blobs := v_claim.o_blobs;
     states := to_jsonb(v_claim.o_states);
 END $$;

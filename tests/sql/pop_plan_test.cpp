@@ -130,5 +130,36 @@ TEST_F(PopPlan, ADeepBacklogCostsWhatIsDelivered) {
     expect_work_for(plans(1, 16, 5, 1), 1, 5);
 }
 
+// The newest message alone costs one step back, whatever waits before it, and a delay the steps of
+// a search by halves.
+TEST_F(PopPlan, ConflationReadsOneSegmentOfEachPartition) {
+    sql.script("insert into queen.consumer_groups_metadata (consumer_group, queue_id, "
+               "subscription_mode, subscription_timestamp, conflation) select 'g', id, 'all', "
+               "'epoch', true from queen.queues");
+    partitions(1, 200);
+    for (int i = 0; i < 8; ++i) {
+        pop(1 + i * 16, 16, 16, 4);
+    }
+    partitions(201, 100000);
+    expect_work_for(plans(300, 16, 16, 1), 1, 1);
+    expect_work_for(plans(320, 16, 16, 16), 16, 16);
+    sql.script("insert into queen.log_segments select id, i, i, queen._clock(), 'x' from "
+               "queen.log_partitions, generate_series(20, 20000) i where name = 'p1'; "
+               "update queen.log_partitions set last_offset = 20000 where name = 'p1'; "
+               "update queen.log_consumers c set worker_id = null from queen.log_partitions p "
+               "where p.id = c.partition_id and p.name = 'p1'");
+    expect_work_for(plans(1, 1, 1, 1), 1, 1);
+
+    sql.script("update queen.log_segments s set created_at = queen._clock() - interval '1 h' + "
+               "make_interval(secs => s.base_offset / 10) from queen.log_partitions p where p.id = "
+               "s.partition_id and p.name = 'p1'; "
+               "update queen.log_consumers c set worker_id = null from queen.log_partitions p "
+               "where p.id = c.partition_id and p.name = 'p1'; "
+               "update queen.queues set delayed_processing = 3000");
+    const auto told = plans(1, 1, 1, 1);
+    EXPECT_EQ(forbidden(told), "");
+    EXPECT_LT(std::stoi(visited(told, "log_segments")), 30);
+}
+
 } // namespace
 } // namespace queen::test

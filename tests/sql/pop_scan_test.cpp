@@ -87,7 +87,7 @@ TEST_F(Wildcard, TheWireTwinIsMetaWithBlobs) {
     EXPECT_EQ(sql.one("select $1::jsonb #>> '{partitions,0,segments,0,blob}'", {wire}), "eA==");
     EXPECT_EQ(sql.one("select $1::jsonb #>> '{partitions,0,leaseLeftMs}'", {wire}), "5000");
     EXPECT_EQ(sql.one("select queen.log_pop_wildcard_wire_v1('q', 'g', 9, 5, 'w')"),
-              R"({"delay": 0, "seeded": true, "window": 0, "partitions": []})");
+              R"({"delay": 0, "seeded": true, "window": 0, "minWait": 0, "partitions": []})");
 }
 
 // SC-2

@@ -231,12 +231,13 @@ TEST_F(Claim, ASpecificPopCarriesIdAttemptAndBlobs) {
 TEST_F(Claim, TheBinaryTwinCarriesMetaAndBlobsInOrder) {
     push("q", "p", {"a", "b"});
     push("q", "p", {"c"});
-    configure("q", R"({"mode": "merge", "windowBuffer": 3, "delayedProcessing": 2})");
+    configure("q", R"({"mode": "merge", "windowBuffer": 3, "delayedProcessing": 2,)"
+                   R"( "minPopWaitTime": 7})");
     clock(3);
     const SqlRows rows = sql.query("select meta - 'partitions', (meta -> 'partitions' -> "
                                    "0) - 'segments' - 'partitionId', blobs from "
                                    "queen.log_pop_specific_bin_v1('q', 'p', 'g', 9, 30, 'w')");
-    EXPECT_EQ(rows.get(0, 0), R"({"delay": 2, "seeded": false, "window": 3})");
+    EXPECT_EQ(rows.get(0, 0), R"({"delay": 2, "seeded": false, "window": 3, "minWait": 7})");
     EXPECT_EQ(rows.get(0, 1),
               R"({"lastOff": 2, "batchEnd": 2, "partition": "p", "leaseLeftMs": 30000, )"
               R"("deliveryAttempt": 1})");
@@ -248,12 +249,6 @@ TEST_F(Claim, AutoAckHasNoLeaseInItsMeta) {
     EXPECT_EQ(sql.one("select (meta -> 'partitions' -> 0) ? 'leaseLeftMs' from "
                       "queen.log_pop_specific_bin_v1('q', 'p', 'g', 9, 30, 'w', true)"),
               "f");
-}
-
-TEST_F(Claim, ConflationIsRefusedNotIgnored) {
-    EXPECT_THROW(sql.query("select queen.log_pop_list_v1('q', 'g', '{p}', 1, 0, 'w', "
-                           "p_conflate => true)"),
-                 SqlError);
 }
 
 class List : public SqlTest {};

@@ -95,6 +95,24 @@ TEST_F(Push, TheWindowIncludesItsEdgeAndEndsBehindIt) {
     EXPECT_EQ(push("q", "p", {"a"}), "duplicate 0:0");
 }
 
+TEST_F(Push, K07_WhatWasConsumedStillBlocksAndAChangedWindowHoldsAtOnce) {
+    configure("q", R"({"dedupWindowSeconds": 10})");
+    EXPECT_EQ(push("q", "p", {"T"}), "queued 0");
+    EXPECT_EQ(pop({}), "0+0*1");
+    EXPECT_EQ(member(ack({{"T", "completed"}}), "covered"), "true");
+    clock(2);
+    EXPECT_EQ(push("q", "p", {"T"}), "duplicate 0:0") << "of the first one";
+    clock(11);
+    EXPECT_EQ(push("q", "p", {"T"}), "queued 1");
+    configure("q", R"({"dedupWindowSeconds": 60})");
+    clock(26);
+    EXPECT_EQ(push("q", "p", {"T"}), "duplicate 0:0") << "whose window is 60 s now, too";
+    clock(61);
+    EXPECT_EQ(push("q", "p", {"T"}), "duplicate 0:1");
+    configure("q", R"({"dedupWindowSeconds": 0})");
+    EXPECT_EQ(push("q", "p", {"T"}), "queued 2");
+}
+
 TEST_F(Push, TheWindowStartsInTheMiddleOfTheSidecar) {
     configure("q", R"({"dedupWindowSeconds": 10})");
     push("q", "p", {"a"});

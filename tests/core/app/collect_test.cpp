@@ -198,6 +198,8 @@ protected:
         activity.pop.probes_none.add(11);
         activity.pop.probes_failed.add(12);
         activity.pop.given_back.add(13);
+        activity.pop.fill_waits.add(17);
+        activity.pop.fill_wait_micros.add(18);
         activity.ack.requests.add(14);
         activity.ack.messages.add(15);
         activity.ack.refused.add(16);
@@ -274,6 +276,8 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_retention_due{work=\"retention\"}", "117"},
         {"queen_retention_due{work=\"max_wait\"}", "118"},
         {"queen_retention_due{work=\"hashes\"}", "119"},
+        {"queen_pop_fill_wait_total", "17"},
+        {"queen_pop_fill_wait_microseconds_total", "18"},
         {"queen_process_ack_requests_total", "14"},
         {"queen_process_ack_messages_total", "15"},
         {"queen_process_ack_refused_total", "16"},

@@ -62,6 +62,40 @@ protected:
     Admin admin_{store_, pops_, announcer_, clock_, 30s};
 };
 
+// A queue may have got the labels that a discovery waits for, and what was withheld may be free.
+TEST_F(AdminTest, AConfigurationWakesOneWaiterOfTheQueueAndOneDiscovery) {
+    int looked = 0;
+    store_.on_pop_discover = [&](const auto&, const auto&, const auto&, const auto& done) {
+        done(PopResult{});
+    };
+    store_.on_pop_specific = [](const auto&, const auto&, const auto& done) { done(PopResult{}); };
+    store_.on_has_pending = [&](const PendingQuery&, const auto& done) {
+        ++looked;
+        done(false);
+    };
+    PopRequest discovery{.shape = PopRequest::Shape::discovery,
+                         .tenant = kTenant,
+                         .queue = {},
+                         .partition = {},
+                         .ns = "n",
+                         .task = {},
+                         .group = "g",
+                         .wait = true};
+    auto pinned = discovery;
+    pinned.shape = PopRequest::Shape::pinned;
+    pinned.queue = "q";
+    pinned.partition = "p";
+    for (const auto& wanted : {discovery, pinned}) {
+        pops_.pop(wanted, [](auto&&) {});
+    }
+    ASSERT_EQ(parking_.parked(), 2u);
+    configure(R"({"configured": true, "options": {"windowBuffer": 0, "delayedProcessing": 0}})");
+    workers_.run_all();
+    EXPECT_EQ(looked, 2);
+    pops_.close();
+    workers_.run_all();
+}
+
 TEST_F(AdminTest, EverySourceHearsTheNewSettingsBeforeTheAnswerGoesOut) {
     const std::string answer =
         R"({"configured": true, "options": {"windowBuffer": 2, "delayedProcessing": 30}})";

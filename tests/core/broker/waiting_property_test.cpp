@@ -57,7 +57,7 @@ public:
     /// Pops that have looked, found nothing and sleep.
     void park(std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
-            start_pop(i % kGroups);
+            start_pop(i % kGroups, need_of(i));
         }
         settle();
     }
@@ -65,7 +65,7 @@ public:
     void run(const Step& step) {
         switch (step.kind) {
         case Step::pop:
-            start_pop(step.pick % kGroups);
+            start_pop(step.pick % kGroups, need_of(step.pick));
             break;
         case Step::commit: {
             const std::uint64_t units = 1 + step.pick % 3;
@@ -135,15 +135,19 @@ public:
         }
     }
 
-    /// The property: no group has something ready while pops of it only sleep.
+    /// The property: no group has what a pop of it waits for while that pop only sleeps.
     bool ready_but_asleep() const {
-        for (std::size_t g = 0; g < kGroups; ++g) {
-            if (ready_[g] > 0 && waiting(g) > 0) {
-                return true;
-            }
-        }
-        return false;
+        return std::any_of(turns_.begin(), turns_.end(), [&](const auto& popper) {
+            return !popper->ended && ready_[popper->group] >= popper->need;
+        });
     }
+    /// And once every wait for more is over: none has anything.
+    bool anything_left_to_sleepers() const {
+        return std::any_of(turns_.begin(), turns_.end(), [&](const auto& popper) {
+            return !popper->ended && ready_[popper->group] > 0;
+        });
+    }
+    std::uint64_t ready() const { return ready_[0] + ready_[1]; }
 
     std::size_t waiting(std::size_t g) const {
         std::size_t count = 0;
@@ -154,6 +158,9 @@ public:
     }
 
     bool lose_wakes = false; ///< announced wakes vanish: only the floor is left
+    bool patient = false;    ///< every other pop wants several units and waits for them
+    Nanoseconds timeout = 24h;
+    static constexpr auto kPatience = 10min;
 
     test::ManualClock clock;
     test::ManualTicker ticker{clock};
@@ -163,6 +170,9 @@ public:
 private:
     struct Popper {
         std::size_t group;
+        std::uint64_t need = 1;
+        std::uint64_t got = 0;
+        std::optional<SteadyTime> filling;
         std::shared_ptr<PopTurn> turn;
         bool ended = false;
         bool dead = false;
@@ -178,11 +188,15 @@ private:
         bool coalesced;
     };
 
-    void start_pop(std::size_t g) {
+    /// In line 4, 3, 2, 1, 4, ...: who needs least does not come first anyway.
+    std::uint64_t need_of(std::size_t pick) const { return patient ? 4 - pick / kGroups % 4 : 1; }
+
+    void start_pop(std::size_t g, std::uint64_t need) {
         auto popper = std::make_shared<Popper>();
         popper->group = g;
+        popper->need = need;
         const WaitScope scope{.gate = kGate, .group = group_name(g), .partition = {}, .labels = {}};
-        const PopTurn::Waiting waiting{.wait = true, .deadline = clock.now() + 24h};
+        const PopTurn::Waiting waiting{.wait = true, .deadline = clock.now() + timeout};
         popper->turn = std::make_shared<PopTurn>(
             parking, workers, ticker, clock, scope, waiting,
             [this, weak = std::weak_ptr(popper)](bool, std::function<void(LookOutcome)> done) {
@@ -200,9 +214,21 @@ private:
             return;
         }
         auto& ready = ready_[looking.popper->group];
+        auto& filling = looking.popper->filling;
         LookOutcome outcome;
+        if (ready > 0 && ready < looking.popper->need) {
+            filling = filling.value_or(clock.now() + std::min<Nanoseconds>(kPatience, timeout));
+            if (clock.now() < *filling) {
+                outcome.hold_until = filling;
+                outcome.need = looking.popper->need;
+                looking.read = outcome;
+                return;
+            }
+        }
+        filling.reset();
         outcome.took = ready > 0;
-        ready -= outcome.took ? 1 : 0;
+        looking.popper->got = std::min(ready, looking.popper->need);
+        ready -= looking.popper->got;
         outcome.more = ready > 0;
         looking.read = outcome;
     }
@@ -231,7 +257,7 @@ private:
         popper->ended = true;
         if (end == PopTurn::End::taken && popper->dead) {
             // The answer cannot be delivered: the batch goes back, and that is announced.
-            ready_[popper->group] += 1;
+            ready_[popper->group] += popper->got;
             wakes_.push_back({group_name(popper->group), 1, false});
         }
     }
@@ -279,6 +305,54 @@ RC_GTEST_PROP(Waiting, NoScheduleLeavesAReadyScopeWithOnlySleepers, ()) {
     }
     world.settle();
     RC_ASSERT(!world.ready_but_asleep());
+}
+
+// MW-1: who waits for a fuller batch keeps nothing from those who do not, is told as soon as there
+// is enough, and takes what there is when its time is over.
+RC_GTEST_PROP(Waiting, AWaitForMoreStarvesNobodyAndEnds, ()) {
+    World world(kNoFloor);
+    world.patient = true;
+    world.park(*rc::gen::inRange<std::size_t>(0, 16));
+    for (const auto& step : *scripts()) {
+        world.run(step);
+    }
+    world.settle();
+    RC_ASSERT(!world.ready_but_asleep());
+    world.ticker.advance(World::kPatience);
+    world.settle();
+    RC_ASSERT(!world.anything_left_to_sleepers());
+}
+
+TEST(WaitingSteps, WhoNeedsLeastOfThoseWhoAreHeldComesFirst) {
+    World world(kNoFloor);
+    world.patient = true;
+    world.park(6); // 4, 3 and 2 in each group
+    for (int i = 0; i < 2; ++i) {
+        world.run({Step::commit, 0});
+        world.settle();
+    }
+    EXPECT_EQ(world.waiting(0), 2u);
+    EXPECT_EQ(world.waiting(1), 2u);
+    EXPECT_EQ(world.ready(), 0u);
+}
+
+// The caller's deadline ends the wait, and with what there is rather than with nothing.
+RC_GTEST_PROP(Waiting, ADeadlineDuringAWaitForMoreDeliversWhatThereIs, ()) {
+    World world(kNoFloor);
+    world.patient = true;
+    world.timeout = 1min;
+    world.park(4 + *rc::gen::inRange<std::size_t>(0, 12));
+    for (const auto& step : *scripts()) {
+        world.run(step);
+    }
+    world.settle();
+    const bool some_wait = world.waiting(0) + world.waiting(1) > 0;
+    const auto before = world.ready();
+    const bool held = world.anything_left_to_sleepers();
+    world.ticker.advance(1min);
+    world.settle();
+    RC_ASSERT(world.waiting(0) + world.waiting(1) == 0u);
+    RC_ASSERT(!some_wait || !held || world.ready() < before);
 }
 
 RC_GTEST_PROP(Waiting, TheFloorFindsWhatNoWakeAnnounced, ()) {

@@ -66,6 +66,28 @@ TEST(Hash, EqualIdsHaveEqualHashesAndOthersDiffer) {
     EXPECT_EQ(ordered.size(), 10'000u);
 }
 
+// The longest ids, which differ in one byte each, wherever it is.
+TEST(Hash, K07_EachByteOfALongIdCounts) {
+    constexpr std::size_t kLongest = 65'535;
+    const std::string id(kLongest, 'x');
+    std::unordered_set<TxnHash> seen{hash_transaction_id(id),
+                                     hash_transaction_id(std::string_view(id).substr(1))};
+    std::size_t others = 0;
+    for (std::size_t at = 0; at < kLongest; at = at < 1'024 ? at + 1 : at + 509) {
+        auto other = id;
+        other[at] = 'y';
+        seen.insert(hash_transaction_id(other));
+        ++others;
+    }
+    for (const char last : {'a', 'b', '\0'}) {
+        auto other = id;
+        other.back() = last;
+        seen.insert(hash_transaction_id(other));
+        ++others;
+    }
+    EXPECT_EQ(seen.size(), others + 2);
+}
+
 TEST(Hash, TheViewIsTheSixteenBytes) {
     const TxnHash hash = hash_transaction_id("");
     EXPECT_EQ(hash.view().size(), 16u);

@@ -123,8 +123,39 @@ TEST_F(PopParameters, UnknownOnesAreIgnoredRepeatedOrNot) {
     EXPECT_EQ(args("?batchSize=3&x=1&x=2&namespace=n&&=&batch=5").budget, 5);
 }
 
-TEST_F(PopParameters, ConflationAndAutopilotAreAccepted) {
-    EXPECT_EQ(args("?autopilot=true&conflation=false").budget, 200);
+// CF-1: what the pop does not say is not decided for it.
+TEST_F(PopParameters, ConflationIsHandedOnAsItWasSaid) {
+    EXPECT_THAT(refusal("conflation=yes"), HasSubstr("conflation must be"));
+    EXPECT_EQ(args("?consumerGroup=g").conflate, std::nullopt);
+    EXPECT_EQ(args("?consumerGroup=g&conflation=false").conflate, std::optional(false));
+}
+
+TEST_F(PopParameters, WithConflationPartitionsFollowTheBatch) {
+    const auto partitions = [&](const std::string& query) {
+        api.ask("GET", "/api/v1/pop/queue/q?consumerGroup=g&conflation=true" + query);
+        return api.store.pops.back().args.max_partitions;
+    };
+    EXPECT_EQ(partitions(""), 64);
+    EXPECT_EQ(partitions("&batch=7"), 7);
+    EXPECT_EQ(partitions("&batch=0"), 1);
+    EXPECT_EQ(partitions("&batch=7&partitions=3"), 3);
+    EXPECT_EQ(args("?consumerGroup=h&conflation=false&batch=7").max_partitions, 1);
+}
+
+// PF-2
+TEST_F(PopParameters, AutopilotChoosesWhatIsAbsent) {
+    const auto size = [&](const std::string& path) {
+        api.ask("GET", path);
+        const auto& asked = api.store.pops.back().args;
+        return std::pair(asked.budget, asked.max_partitions);
+    };
+    const std::string queue = "/api/v1/pop/queue/q";
+    EXPECT_EQ(size(queue + "?autopilot=true"), std::pair(100, 8));
+    EXPECT_EQ(size(queue + "?autopilot=true&batch=5&partitions=2"), std::pair(5, 2));
+    EXPECT_EQ(size(queue + "?autopilot=true&partitions=2"), std::pair(100, 2));
+    EXPECT_EQ(size(queue + "?autopilot=false"), std::pair(200, 1));
+    EXPECT_EQ(size(queue + "/partition/p?autopilot=true"), std::pair(100, 1));
+    EXPECT_EQ(size("/api/v1/pop?namespace=n&autopilot=true"), std::pair(200, 1)) << "ignored";
 }
 
 TEST_F(PopParameters, AQueryThatCannotBeDecodedIsRefused) {

@@ -35,6 +35,60 @@ PoppedSegment segment(const std::vector<Frame>& frames, std::int64_t base) {
             .blob = compress_segment(bytes)};
 }
 
+// CF-1: consumers that conflate take an answer without the word for a broker that cannot.
+TEST(PopRoute, AnEmptyAnswerOfAGroupThatConflatesHasABody) {
+    Api api;
+    api.store.spoil_pop = [](PopResult& result) {
+        result.conflates = true;
+        result.conflation_conflict = true;
+    };
+    const auto reply =
+        api.ask("GET", "/api/v1/pop/queue/q?consumerGroup=g&conflation=false&autopilot=true");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body,
+              R"({"success":true,"queue":"q","partition":"","partitionId":"","leaseId":"",)"
+              R"("consumerGroup":"g","messages":[],"partitionsClaimed":0,"conflation":true,)"
+              R"("conflationConflict":true,"autopilot":{"partitions":8,"batch":100}})");
+}
+
+TEST(PopRoute, WhatWasChosenAndWhetherItConflatesIsTold) {
+    Api api;
+    push(api, "q", "p");
+    api.store.spoil_pop = [](PopResult& result) { result.conflates = true; };
+    const auto body =
+        api.ask("GET", "/api/v1/pop/queue/q?consumerGroup=g&conflation=true&autopilot=true").body;
+    EXPECT_EQ(at(body, "conflation"), "true");
+    EXPECT_EQ(at(body, "conflationConflict"), "<missing>");
+    EXPECT_EQ(at(body, "autopilot.partitions"), "64");
+    EXPECT_EQ(at(body, "autopilot.batch"), "100");
+    push(api, "q", "p");
+    api.store.spoil_pop = nullptr;
+    const auto plain = api.ask("GET", "/api/v1/pop/queue/q?consumerGroup=h").body;
+    EXPECT_EQ(at(plain, "conflation"), "<missing>");
+    EXPECT_EQ(at(plain, "autopilot"), "<missing>");
+}
+
+TEST(PopRoute, ConflationIsRefusedWhereItCannotBe) {
+    Api api;
+    for (const auto& [query, why] :
+         {std::pair{"conflation=true", "conflation requires consumerGroup"},
+          {"conflation=true&consumerGroup=", "conflation requires consumerGroup"},
+          {"conflation=true&consumerGroup=__QUEUE_MODE__", "conflation requires consumerGroup"},
+          {"conflation=true&consumerGroup=g&autoAck=true",
+           "conflation cannot be combined with autoAck"}}) {
+        for (const std::string path : {"/api/v1/pop/queue/q?", "/api/v1/pop/queue/q/partition/p?",
+                                       "/api/v1/pop?namespace=n&"}) {
+            const auto reply = api.ask("GET", path + query);
+            EXPECT_EQ(reply.status, 400) << path << query;
+            EXPECT_THAT(at(reply.body, "error"), testing::StartsWith(why));
+            EXPECT_EQ(at(reply.body, "success"), "false");
+            EXPECT_EQ(at(reply.body, "messages"), "[0]");
+        }
+    }
+    EXPECT_TRUE(api.store.pops.empty());
+    EXPECT_EQ(api.ask("GET", "/api/v1/pop/queue/q?autoAck=true&conflation=false").status, 204);
+}
+
 TEST(PopRoute, TheAnswerHasTheContractsFieldsInOrder) {
     Api api;
     api.store.spoil_pop = [](PopResult& result) {

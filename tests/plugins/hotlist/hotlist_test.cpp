@@ -79,6 +79,31 @@ TEST_F(HotListTest, PeekEstimatesAndChangesNothing) {
     EXPECT_EQ(state(), ReadyState::nothing);
 }
 
+// Else a pop that waits for a fuller batch would wait before a backlog that nobody marks any more.
+TEST_F(HotListTest, ABacklogCountsAsWhatItsLastClaimTook) {
+    warm();
+    mark({"p1"}, kOrders, {}, 250);
+    const auto claimed = [&](Taken pop, bool drained) {
+        const auto token = pop.offered.at(0).token;
+        settle(std::move(pop), {{.token = token,
+                                 .partition = "p1",
+                                 .partition_id = id_of_name("p1"),
+                                 .kind = plugin::VerdictKind::took_acked,
+                                 .drained = drained,
+                                 .frames = 100}});
+    };
+    claimed(take(), false);
+    EXPECT_EQ(list->peek(kA).messages, 100u);
+    mark({"p1"}, kOrders, {}, 3);
+    EXPECT_EQ(list->peek(kA).messages, 100u);
+    mark({"p1"}, kOrders, {}, 120);
+    EXPECT_EQ(list->peek(kA).messages, 123u);
+    auto rest = take();
+    EXPECT_EQ(list->peek(kA).messages, 0u);
+    claimed(std::move(rest), true);
+    EXPECT_EQ(list->peek(kA).messages, 0u);
+}
+
 TEST_F(HotListTest, AWheelEntryThatIsDueCountsAsReady) {
     warm();
     list->configured(kOrders, {5s, 0s, clock.now()});

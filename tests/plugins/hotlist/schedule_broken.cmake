@@ -108,7 +108,7 @@ broken_schedule(never_clears sub_ring.cpp
   HotListSchedule.AnEmptyVerdictWithoutAMarkSinceClears
   HotListSchedule.AMarkThatComesLateCostsOneEmptyClaim)
 broken_schedule(takes_more_than_the_batch_needs sub_ring.cpp
-  "wanted.messages -= std::min<std::uint64_t>(wanted.messages, std::max(one.batch, one.left));" ""
+  "wanted.messages -= std::min<std::uint64_t>(wanted.messages, thought(one));" ""
   HotListSchedule.F52_PopsOnManyPartitionsAtOnceAllGetWork)
 
 # ---- the floor ----
