@@ -10,7 +10,10 @@
 #include "broker/admin.hpp"
 #include "broker/announce.hpp"
 #include "broker/counted_source.hpp"
+#include "broker/dead_letters.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/figure_reads.hpp"
+#include "broker/message_browser.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -22,6 +25,8 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_letter_store.hpp"
+#include "store/pg_message_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 
@@ -132,6 +137,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<store::PgLetterStore> letter_store;
+    std::unique_ptr<store::PgMessageStore> message_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -145,6 +152,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<broker::FigureReads> browsing; ///< lists of messages and of dead letters
+    std::unique_ptr<broker::DeadLetters> letters;
+    std::unique_ptr<broker::MessageBrowser> messages;
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -200,6 +210,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         clock);
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
+    letter_store = std::make_unique<store::PgLetterStore>(*asker);
+    message_store = std::make_unique<store::PgMessageStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -269,6 +281,13 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .activity = activity});
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
+    browsing = std::make_unique<broker::FigureReads>(clock, wait);
+    letters = std::make_unique<broker::DeadLetters>(
+        *letter_store, *announcer, *browsing, clock,
+        broker::DeadLetters::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                                     .wait = wait});
+    messages =
+        std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing, clock);
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
@@ -282,7 +301,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
     routes = std::make_unique<http::Routes>(http::Services{
-        *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+        *push, *pop, *acks, *admin, *letters, *messages, *executor, settings, QUEEN_VERSION,
         [this](json::Writer& writer) { write_status(writer, plugins->status()); },
         [this](json::Writer& writer) {
             write_candidates(writer, settings.default_source, *plugins);

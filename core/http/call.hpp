@@ -3,6 +3,8 @@
 #include "base/workers.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
+#include "broker/dead_letters.hpp"
+#include "broker/message_browser.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "http/message.hpp"
@@ -26,6 +28,8 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Admin& admin;
+    broker::DeadLetters& letters;
+    broker::MessageBrowser& messages;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;

@@ -9,8 +9,6 @@ namespace {
 
 // What later routes wait for, as an answer names it.
 constexpr std::string_view kTransactions = "transactions";
-constexpr std::string_view kMessages = "the message browser";
-constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kGroups = "consumer group administration";
 constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
@@ -54,14 +52,14 @@ constexpr Route kRoutes[] = {
 
     {"POST", "/api/v1/transaction", nullptr, kTransactions},
 
-    {"GET", "/api/v1/messages", nullptr, kMessages},
-    {"GET", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
-    {"DELETE", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
-    {"POST", "/api/v1/messages/:partitionId/:transactionId/retry", nullptr, kMessages},
+    {"GET", "/api/v1/messages", list_messages, {}},
+    {"GET", "/api/v1/messages/:partitionId/:transactionId", message_detail, {}},
+    {"DELETE", "/api/v1/messages/:partitionId/:transactionId", delete_message, {}},
+    {"POST", "/api/v1/messages/:partitionId/:transactionId/retry", retry_message, {}},
 
-    {"GET", "/api/v1/dlq", nullptr, kDeadLetters},
-    {"DELETE", "/api/v1/dlq", nullptr, kDeadLetters},
-    {"POST", "/api/v1/dlq/:id/replay", nullptr, kDeadLetters},
+    {"GET", "/api/v1/dlq", list_letters, {}},
+    {"DELETE", "/api/v1/dlq", purge_letters, {}},
+    {"POST", "/api/v1/dlq/:id/replay", replay_letter, {}},
 
     {"GET", "/api/v1/consumer-groups", nullptr, kGroups},
     {"GET", "/api/v1/consumer-groups/lagging", nullptr, kGroups},

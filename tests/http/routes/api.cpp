@@ -50,7 +50,10 @@ struct Api::Broker {
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
+          browsing(api.clock, std::chrono::seconds(30)),
+          letters(api.letters, announcer, browsing, api.clock, {}),
+          messages(api.messages, api.letters, browsing, api.clock),
+          routes({push, pop, acks, admin, letters, messages, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
                   [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
                   [](json::Writer& writer) {
@@ -69,6 +72,9 @@ struct Api::Broker {
     broker::Pop pop;
     broker::Acks acks;
     broker::Admin admin;
+    broker::FigureReads browsing;
+    broker::DeadLetters letters;
+    broker::MessageBrowser messages;
     http::Routes routes;
 };
 

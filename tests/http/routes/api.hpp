@@ -6,6 +6,8 @@
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
+#include "support/scripted_letter_store.hpp"
+#include "support/scripted_message_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,6 +57,8 @@ public:
     ManualTicker ticker{clock};
     ManualWorkers workers;
     FakeStore store{workers};
+    ScriptedLetterStore letters;
+    ScriptedMessageStore messages;
 
 private:
     struct Broker;
