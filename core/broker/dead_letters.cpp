@@ -123,15 +123,21 @@ void DeadLetters::show(const LetterQuery& query, std::int32_t asked_offset,
         write_letter(writer, letter);
     }
     writer.end_array();
-    const bool full = page.letters.size() >= static_cast<std::size_t>(query.limit);
     writer.key("pagination").begin_object();
     writer.key("limit").integer(query.limit);
     writer.key("offset").integer(asked_offset);
     writer.key("next");
-    if (full) {
-        const LetterKey last{page.letters.back().failed_at, page.letters.back().id};
-        writer.string(write_cursor(last));
-        marks_.ended(question, std::int64_t{asked_offset} + query.limit, last);
+    const auto shown = static_cast<std::int32_t>(page.letters.size());
+    std::optional<LetterKey> last;
+    if (shown > 0) {
+        last = LetterKey{page.letters.back().failed_at, page.letters.back().id};
+        // Clients go on by as many as they asked for, or as many as they got; also behind the end.
+        for (const std::int32_t step : {query.limit, shown}) {
+            marks_.ended(question, std::int64_t{asked_offset} + step, *last);
+        }
+    }
+    if (shown >= query.limit) {
+        writer.string(write_cursor(*last));
     } else {
         writer.null();
     }

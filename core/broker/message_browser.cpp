@@ -281,12 +281,14 @@ void MessageBrowser::finish(const std::shared_ptr<Page>& page) {
     const auto& last = page->cut ? page->last_shown : page->last;
     if (page->more && last) {
         writer.string(write_cursor(*last));
-        // Clients go on by as many as they asked for, or as many as they got.
+    } else {
+        writer.null();
+    }
+    if (last) {
+        // Clients go on by as many as they asked for, or as many as they got; also behind the end.
         for (const std::int32_t step : {page->query.limit, page->shown}) {
             marks_.ended(page->question, std::int64_t{page->asked_offset} + step, *last);
         }
-    } else {
-        writer.null();
     }
     writer.end_object();
     writer.end_object();

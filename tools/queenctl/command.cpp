@@ -53,6 +53,24 @@ std::span<const Command> commands() {
                 "look is one\n"
                 "line.",
                 kCandidatesFlags, candidates},
+        Command{"messages", "QUEUE", "Show messages, newest first, without taking them.",
+                "Of the last hour, unless --from or --to say otherwise.", kMessagesFlags, messages},
+        Command{"tail", "QUEUE", "Print messages as they come, without taking them.",
+                "Goes on until Ctrl-C; with --json each message is one line.", kTailFlags, tail},
+        Command{"dlq list", "[QUEUE]", "List dead letters, newest first.", "", kDlqListFlags,
+                dlq_list},
+        Command{"dlq replay", "ID...", "Put dead letters back into their queue.",
+                "Each becomes a new message there, for every consumer group.\n"
+                "Exit: 0 all moved, 1 some not, 2 usage, 3 no broker.",
+                kDlqReplayFlags, dlq_replay},
+        Command{"dlq delete",
+                "PARTITION_ID TRANSACTION",
+                "Delete the dead letters of one message.",
+                "Those of all consumer groups.",
+                {},
+                dlq_delete},
+        Command{"dlq purge", "QUEUE", "Delete the dead letters of a queue.", "", kDlqPurgeFlags,
+                dlq_purge},
         Command{
             "configure", "QUEUE [OPTION=VALUE...]", "Create a queue or set its options.",
             "Options that are not named go back to their defaults; with --merge they stay. Also\n"

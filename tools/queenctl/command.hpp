@@ -46,6 +46,12 @@ Result<Exit> overview(Session& session);
 Result<Exit> namespaces(Session& session);
 Result<Exit> tasks(Session& session);
 Result<Exit> candidates(Session& session);
+Result<Exit> messages(Session& session);
+Result<Exit> tail(Session& session);
+Result<Exit> dlq_list(Session& session);
+Result<Exit> dlq_replay(Session& session);
+Result<Exit> dlq_delete(Session& session);
+Result<Exit> dlq_purge(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
 Result<Exit> health(Session& session);
@@ -57,7 +63,8 @@ Result<Exit> plugin_inspect(Session& session);
 Result<Exit> plugin_list(Session& session);
 
 extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
-    kDepthFlags, kCandidatesFlags;
+    kDepthFlags, kCandidatesFlags, kMessagesFlags, kTailFlags, kDlqListFlags, kDlqReplayFlags,
+    kDlqPurgeFlags;
 
 /// The page of a queue's partitions that --limit and --after ask for.
 /// @errors invalid_argument
