@@ -76,6 +76,52 @@ protected:
                      const std::string& partition = "p", std::string_view tenant = kTenant) {
         return sql.one(move_sql(), move_args(id, queue, partition, tenant));
     }
+    void wait_until_blocked(SqlSession& session) {
+        sql.wait_for(
+            "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
+            {session.pid()});
+    }
+    /// What a call that was sent came to: its answer, or the SQLSTATE.
+    static std::string outcome(SqlSession& session) {
+        try {
+            return session.finish().get(0, 0);
+        } catch (const SqlError& error) {
+            return error.state();
+        }
+    }
+    /// Two moves of one letter, the second while the first is open. @return their results
+    std::string double_click() {
+        const std::string id = file({});
+        SqlSession first = connect();
+        SqlSession second = connect();
+        first.script("begin");
+        std::string results = first.one(move_sql(), move_args(id));
+        results.resize(results.find(' '));
+        second.send(move_sql(), move_args(id));
+        wait_until_blocked(second);
+        first.script("commit");
+        return results + " " + outcome(second);
+    }
+    /// A move that comes while a delete of the queue holds queue and partitions and has not reached
+    /// the letters: it waits for a cursor that somebody else made and did not commit.
+    std::string move_under_delete() {
+        push("q", "p", {"x"});
+        const std::string id = file({});
+        SqlSession remover = connect();
+        SqlSession mover = connect();
+        SqlSession holder = connect();
+        sql.query("insert into queen.log_consumers (partition_id, consumer_group) values ($1, 'z')",
+                  {pid()});
+        holder.script("begin");
+        holder.query("select from queen.log_consumers where consumer_group = 'z' for update");
+        remover.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
+        wait_until_blocked(remover);
+        mover.send(move_sql(), move_args(id));
+        wait_until_blocked(mover);
+        holder.script("commit");
+        const std::string removed = outcome(remover);
+        return outcome(mover) + (removed == "t" ? " deleted" : " " + removed);
+    }
     std::int64_t letters() { return sql.integer("select count(*) from queen.log_dlq"); }
     std::int64_t messages(const std::string& queue = "q") {
         return sql.integer("select coalesce(sum(last_offset + 1), 0) from queen.log_partitions p "
@@ -288,17 +334,7 @@ TEST_F(Dlq, TheNewestLetterOfAMessageIsFound) {
 // F-38, K44: a double click. The second waits for the first, then finds nothing.
 TEST_F(Dlq, F38_TwoMovesOfOneLetterAreOneMoveAndOneThatCameLate) {
     push("q", "p", {"x"});
-    const std::string id = file({});
-    SqlSession first = connect();
-    SqlSession second = connect();
-    first.script("begin");
-    EXPECT_EQ(first.one(move_sql(), move_args(id)), "moved q/p 1");
-    second.send(move_sql(), move_args(id));
-    sql.wait_for(
-        "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
-        {second.pid()});
-    first.script("commit");
-    EXPECT_EQ(second.finish().get(0, 0), "gone");
+    EXPECT_EQ(double_click(), "moved gone");
     EXPECT_EQ(messages(), 2);
     EXPECT_EQ(letters(), 0);
 }
@@ -335,41 +371,45 @@ TEST_F(Dlq, AMoveAndADeleteOfTheMessageLeaveOneOfTheTwo) {
     EXPECT_EQ(messages(), 1);
 }
 
-// The delete of a queue reaches its letters last, the move begins with one: without the queue's row
-// first, this is a deadlock.
 TEST_F(Dlq, AMoveAndADeleteOfItsQueueWaitForEachOtherInOneOrder) {
-    push("q", "p", {"x"});
-    const std::string id = file({});
-    SqlSession remover = connect();
-    SqlSession mover = connect();
-    SqlSession holder = connect();
-    // The remover has queue and partition locked and stops before it reaches the letters.
-    holder.script("begin");
-    holder.query("insert into queen.log_consumers (partition_id, consumer_group) values ($1, 'z')",
-                 {pid()});
-    const auto blocked = [&](SqlSession& session) {
-        sql.wait_for(
-            "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
-            {session.pid()});
-    };
-    remover.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
-    blocked(remover);
-    mover.send(move_sql(), move_args(id));
-    blocked(mover);
-    holder.script("commit");
-    EXPECT_EQ(remover.finish().get(0, 0), "t");
-    EXPECT_EQ(mover.finish().get(0, 0), "gone");
+    EXPECT_EQ(move_under_delete(), "gone deleted");
     EXPECT_EQ(letters(), 0);
 
     // And the other way round: the delete waits for the move.
     push("q", "p", {"x"});
     const std::string next = file({});
+    SqlSession remover = connect();
+    SqlSession mover = connect();
     mover.script("begin");
     EXPECT_EQ(mover.one(move_sql(), move_args(next)), "moved q/p 1");
     remover.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
-    blocked(remover);
+    wait_until_blocked(remover);
     mover.script("commit");
     EXPECT_EQ(remover.finish().get(0, 0), "t");
+}
+
+class DlqBroken : public Dlq {
+protected:
+    DlqBroken() : Dlq(Database::own) {}
+    void mutate(const std::string& from, const std::string& to) {
+        const std::string whole =
+            sql.one("select pg_get_functiondef('queen.log_dlq_move_v1'::regproc)");
+        const std::size_t at = whole.find(from);
+        ASSERT_NE(at, std::string::npos) << from << " is not in " << whole;
+        sql.script(std::string(whole).replace(at, from.size(), to));
+    }
+};
+
+// What the two races above would look like without the locks that decide them.
+TEST_F(DlqBroken, WithoutTheLettersLockTheSecondClickIsNotTurnedAwayByIt) {
+    mutate("l.id = p_id FOR UPDATE;", "l.id = p_id;");
+    push("q", "p", {"x"});
+    EXPECT_NE(double_click(), "moved gone");
+}
+
+TEST_F(DlqBroken, WithoutTheQueuesLockAMoveAndADeleteAreADeadlock) {
+    mutate("FOR KEY SHARE;", ";");
+    EXPECT_NE(move_under_delete(), "gone deleted");
 }
 
 // K44: with the queue go its letters; there is nothing left to replay.
