@@ -166,8 +166,9 @@ void MessageBrowser::look(const std::shared_ptr<Page>& page) {
     if (page->looked) {
         query.after = page->looked;
     }
-    // With a status some of what comes will not count, so a look is never for a handful.
-    constexpr std::int32_t kLeast = 1'000;
+    // With a status some of what comes will not count, so a look is never for a handful: what it
+    // costs is the partitions, about a second with 20,000 of them.
+    constexpr std::int32_t kLeast = 4'000;
     query.want = query.status ? std::max(page->wanted(), kLeast) : page->wanted();
     const std::int32_t want = query.want;
     store_.slices(page->deadline, std::move(query),

@@ -30,7 +30,7 @@ struct BrowseQuery {
 /// @source ST-5, K41
 class MessageBrowser {
 public:
-    static constexpr int kRounds = 16;
+    static constexpr int kRounds = 4;
     static constexpr std::int32_t kMostOffset = 10'000; ///< that is counted, without a mark
     static constexpr std::int64_t kFetchBytes = 8 << 20;
     static constexpr std::int64_t kReadBytes = 256 << 20;
