@@ -212,7 +212,8 @@ END $$;
 -- and the original's own id, in the dedup window or not, is no obstacle (K45).
 -- Result: {result: moved, consumerGroup, queue, partition, partitionId, offset}; {result:
 -- duplicate, ...} with the offset of what is there, and the letter stays; {result: gone} when there
--- is no such letter, or somebody else moved it first: he holds it until he is done.
+-- is no such letter, or somebody else moved it first: he holds it until he is done; {result:
+-- refused, ...} when the destination does not take the frame as it is, and the letter stays.
 CREATE OR REPLACE FUNCTION queen.log_dlq_move_v1(
     p_tenant uuid, p_id uuid, p_queue text, p_partition text, p_hashes bytea, p_blob bytea)
 RETURNS jsonb
@@ -242,7 +243,9 @@ BEGIN
         DELETE FROM queen.log_dlq l WHERE l.id = p_id;
     END IF;
     RETURN jsonb_build_object(
-        'result', CASE v_pushed ->> 'status' WHEN 'queued' THEN 'moved' ELSE 'duplicate' END,
+        'result', CASE v_pushed ->> 'status' WHEN 'queued' THEN 'moved'
+                                             WHEN 'duplicate' THEN 'duplicate'
+                                             ELSE 'refused' END,
         'consumerGroup', v_group, 'queue', p_queue, 'partition', p_partition,
         'partitionId', v_pushed -> 'partitionId',
         'offset', coalesce(v_pushed -> 'baseOffset', v_pushed #> '{dups,0,off}'));

@@ -268,6 +268,13 @@ void DeadLetters::moved_to(const std::shared_ptr<Move>& move, const Result<Lette
     case LetterMoved::Result::gone:
         move->end(Replay::Result::gone);
         return;
+    case LetterMoved::Result::refused:
+        move->end(Replay::Result::refused, {Errc::conflict,
+                                            "queue " + replay.queue +
+                                                " does not take this payload as it is stored: its "
+                                                "encryption was switched on or off since",
+                                            {}});
+        return;
     }
 }
 

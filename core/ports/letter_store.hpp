@@ -64,8 +64,14 @@ struct LetterMove {
 };
 
 struct LetterMoved {
-    enum class Result { moved, duplicate, gone } result = Result::gone;
-    std::string group; ///< of the letter; so the rest unless it is gone
+    enum class Result {
+        moved,
+        duplicate,
+        gone,
+        refused ///< the destination does not take the frame as it is; the letter stays
+    } result = Result::gone;
+    // Of moved and duplicate:
+    std::string group; ///< of the letter
     Uuid partition_id; ///< where the message is
     Offset offset{-1};
 };

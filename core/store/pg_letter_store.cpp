@@ -91,7 +91,8 @@ Result<LetterMoved> decode_moved(const Rows& rows) {
     const json::Value root = document->root();
     const std::string_view result = root["result"].string();
     LetterMoved moved;
-    if (result == "gone") {
+    if (result == "gone" || result == "refused") {
+        moved.result = result == "gone" ? LetterMoved::Result::gone : LetterMoved::Result::refused;
         return moved;
     }
     const auto partition = parse_uuid(root["partitionId"].string());

@@ -118,6 +118,8 @@ TEST_F(DeadLettersTest, OnlyWhatWasMovedIsAnnounced) {
     EXPECT_FALSE(again.message_id.known()) << "the first message's id is not looked up";
     moved_ = {LetterMoved{}};
     EXPECT_EQ(replay().result, Replay::Result::gone);
+    moved_ = {LetterMoved{LetterMoved::Result::refused}};
+    EXPECT_EQ(replay().result, Replay::Result::refused);
     EXPECT_THAT(source_->marks, IsEmpty());
 }
 
