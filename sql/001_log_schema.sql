@@ -21,8 +21,8 @@
 --   4. log_consumers    (partition_id, consumer_group)
 --   5. leaves           log_segments, log_txns, log_dlq, consumer_groups_metadata,
 --                       consumer_watermarks, hotlist_repairs, retention_history, system_state
--- A move out of the dead letters takes its log_dlq row before 1 to 4; nothing takes them the other
--- way round (LK-1). maintenance_leases are taken and given back in transactions of their own.
+-- A move out of the dead letters takes its log_dlq row before 1 to 4, and the row of the letter's
+-- queue, FOR KEY SHARE, before that: a delete of the queue reaches its letters last (LK-1, DQ-7). maintenance_leases are taken and given back in transactions of their own.
 -- A pop takes any of them only if that needs no waiting (LK-3): waits of pops on each other form
 -- chains, and chains, unlike cycles, are invisible to the deadlock detector. One wait is left, and
 -- PostgreSQL's own: SKIP LOCKED meets a row whose update ends at that very moment while a third

@@ -12,10 +12,13 @@
 #include "broker/cluster_counts.hpp"
 #include "broker/cluster_figures.hpp"
 #include "broker/counted_source.hpp"
+#include "broker/dead_letters.hpp"
 #include "broker/dedup_cache.hpp"
 #include "broker/groups.hpp"
 #include "broker/maintenance/retention.hpp"
 #include "broker/maintenance/scheduler.hpp"
+#include "broker/figure_reads.hpp"
+#include "broker/message_browser.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
@@ -34,6 +37,8 @@
 #include "store/installer.hpp"
 #include "store/pg_group_store.hpp"
 #include "store/pg_retention_store.hpp"
+#include "store/pg_letter_store.hpp"
+#include "store/pg_message_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
@@ -164,6 +169,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<store::PgGroupStore> group_store;
     std::unique_ptr<store::PgTransactionStore> transaction_store;
+    std::unique_ptr<store::PgLetterStore> letter_store;
+    std::unique_ptr<store::PgMessageStore> message_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -188,6 +195,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::MovedCursors> moved_cursors;
     std::unique_ptr<broker::Groups> groups;
     std::shared_ptr<broker::RepairReader> repairs;
+    std::unique_ptr<broker::FigureReads> browsing; ///< lists of messages and of dead letters
+    std::unique_ptr<broker::DeadLetters> letters;
+    std::unique_ptr<broker::MessageBrowser> messages;
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -248,6 +258,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     group_store = std::make_unique<store::PgGroupStore>(*asker);
     transaction_store = std::make_unique<store::PgTransactionStore>(*asker);
+    letter_store = std::make_unique<store::PgLetterStore>(*asker);
+    message_store = std::make_unique<store::PgMessageStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -406,6 +418,13 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
          .jitter = [random = std::minstd_rand(std::random_device{}())]() mutable {
              return std::uniform_real_distribution<double>()(random);
          }});
+    browsing = std::make_unique<broker::FigureReads>(clock, wait);
+    letters = std::make_unique<broker::DeadLetters>(
+        *letter_store, *announcer, *browsing, clock,
+        broker::DeadLetters::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                                     .wait = wait});
+    messages =
+        std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing, clock);
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
@@ -431,6 +450,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         .statistics = *statistics,
         .switches = *switches,
         .groups = *groups,
+        .letters = *letters,
+        .messages = *messages,
         .workers = *executor,
         .settings = settings,
         .version = QUEEN_VERSION,

@@ -4,6 +4,8 @@
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
 #include "broker/groups.hpp"
+#include "broker/dead_letters.hpp"
+#include "broker/message_browser.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
@@ -34,6 +36,8 @@ struct Services {
     broker::Statistics& statistics;
     broker::Switches& switches;
     broker::Groups& groups;
+    broker::DeadLetters& letters;
+    broker::MessageBrowser& messages;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;

@@ -8,8 +8,6 @@ namespace queen::http {
 namespace {
 
 // What later routes wait for, as an answer names it.
-constexpr std::string_view kMessages = "the message browser";
-constexpr std::string_view kDeadLetters = "dead letters";
 constexpr std::string_view kPositions = "positions of consumer groups";
 constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
@@ -52,14 +50,14 @@ constexpr Route kRoutes[] = {
     {"GET", "/metrics", metrics, {}},
     {"GET", "/metrics/prometheus", metrics_prometheus, {}},
 
-    {"GET", "/api/v1/messages", nullptr, kMessages},
-    {"GET", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
-    {"DELETE", "/api/v1/messages/:partitionId/:transactionId", nullptr, kMessages},
-    {"POST", "/api/v1/messages/:partitionId/:transactionId/retry", nullptr, kMessages},
+    {"GET", "/api/v1/messages", list_messages, {}},
+    {"GET", "/api/v1/messages/:partitionId/:transactionId", message_detail, {}},
+    {"DELETE", "/api/v1/messages/:partitionId/:transactionId", delete_message, {}},
+    {"POST", "/api/v1/messages/:partitionId/:transactionId/retry", retry_message, {}},
 
-    {"GET", "/api/v1/dlq", nullptr, kDeadLetters},
-    {"DELETE", "/api/v1/dlq", nullptr, kDeadLetters},
-    {"POST", "/api/v1/dlq/:id/replay", nullptr, kDeadLetters},
+    {"GET", "/api/v1/dlq", list_letters, {}},
+    {"DELETE", "/api/v1/dlq", purge_letters, {}},
+    {"POST", "/api/v1/dlq/:id/replay", replay_letter, {}},
 
     {"GET", "/api/v1/consumer-groups", list_groups, {}},
     {"GET", "/api/v1/consumer-groups/lagging", lagging_groups, {}},

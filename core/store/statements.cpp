@@ -192,6 +192,27 @@ const Statement kTransactionLetters{
     "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
     "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, "
     "$27, $28) t"};
+const Statement kDlqDelete{"dlq_delete", "select queen.delete_message_v1($1, $2, $3)"};
+
+const Statement kDlqFind{"dlq_find", "select * from queen.log_dlq_find_v1($1, $2)"};
+
+const Statement kDlqList{
+    "dlq_list",
+    "select * from queen.log_dlq_list_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
+
+const Statement kDlqMove{"dlq_move", "select queen.log_dlq_move_v1($1, $2, $3, $4, $5, $6)"};
+
+const Statement kDlqNewest{"dlq_newest", "select * from queen.log_dlq_newest_v1($1, $2, $3)"};
+
+const Statement kDlqPurge{"dlq_purge", "select queen.purge_dlq_v1($1, $2, $3)",
+                          StatementClass::maintenance};
+
+const Statement kMessage{"message", "select * from queen.log_message_v1($1, $2, $3)"};
+
+const Statement kMessageSegments{"message_segments", "select * from queen.log_segments_v1($1, $2)"};
+
+const Statement kMessages{
+    "messages", "select queen.log_messages_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{
@@ -250,6 +271,15 @@ std::span<const Statement* const> all() {
         &kSubscribeGroup,
         &kTransaction,
         &kTransactionLetters,
+        &kDlqDelete,
+        &kDlqFind,
+        &kDlqList,
+        &kDlqMove,
+        &kDlqNewest,
+        &kDlqPurge,
+        &kMessage,
+        &kMessageSegments,
+        &kMessages,
     };
     return list;
 }

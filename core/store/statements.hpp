@@ -74,6 +74,19 @@ extern const Statement kSubscribeGroup;
 extern const Statement kTransaction;
 extern const Statement kTransactionLetters;
 
+// Dead letters.
+extern const Statement kDlqDelete;
+extern const Statement kDlqFind;
+extern const Statement kDlqList;
+extern const Statement kDlqMove;
+extern const Statement kDlqNewest;
+extern const Statement kDlqPurge;
+
+// Messages that are only looked at.
+extern const Statement kMessage;
+extern const Statement kMessageSegments;
+extern const Statement kMessages;
+
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();
 

@@ -53,6 +53,12 @@ Result<Exit> lagging(Session& session);
 Result<Exit> seek(Session& session);
 Result<Exit> delete_group(Session& session);
 Result<Exit> subscription(Session& session);
+Result<Exit> messages(Session& session);
+Result<Exit> tail(Session& session);
+Result<Exit> dlq_list(Session& session);
+Result<Exit> dlq_replay(Session& session);
+Result<Exit> dlq_delete(Session& session);
+Result<Exit> dlq_purge(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
 Result<Exit> health(Session& session);
@@ -64,7 +70,8 @@ Result<Exit> plugin_inspect(Session& session);
 Result<Exit> plugin_list(Session& session);
 
 extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
-    kDepthFlags, kCandidatesFlags, kOverviewFlags, kLaggingFlags, kSeekFlags, kDeleteGroupFlags;
+    kDepthFlags, kCandidatesFlags, kOverviewFlags, kLaggingFlags, kSeekFlags, kDeleteGroupFlags,
+    kMessagesFlags, kTailFlags, kDlqListFlags, kDlqReplayFlags, kDlqPurgeFlags;
 
 /// The page of a queue's partitions that --limit and --after ask for.
 /// @errors invalid_argument

@@ -56,6 +56,9 @@ struct Api::Broker {
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
           groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          browsing(api.clock, std::chrono::seconds(30)),
+          letters(api.letters, announcer, browsing, api.clock, {}),
+          messages(api.messages, api.letters, browsing, api.clock),
           routes(
               {.push = push,
                .pop = pop,
@@ -65,6 +68,8 @@ struct Api::Broker {
                .statistics = statistics,
                .switches = switches,
                .groups = groups,
+               .letters = letters,
+               .messages = messages,
                .workers = api.workers,
                .settings = api.settings,
                .version = "1.2.3",
@@ -95,6 +100,9 @@ struct Api::Broker {
     broker::Statistics statistics;
     broker::MovedCursors moved;
     broker::Groups groups;
+    broker::FigureReads browsing;
+    broker::DeadLetters letters;
+    broker::MessageBrowser messages;
     http::Routes routes;
 };
 

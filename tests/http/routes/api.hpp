@@ -9,6 +9,8 @@
 #include "support/manual_workers.hpp"
 #include "support/scripted_system_store.hpp"
 #include "support/scripted_transaction_store.hpp"
+#include "support/scripted_letter_store.hpp"
+#include "support/scripted_message_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +63,8 @@ public:
     ScriptedSystemStore system; ///< a question that the test did not script fails
     FakeGroupStore group_store{workers};
     ScriptedTransactionStore transactions;
+    ScriptedLetterStore letters;
+    ScriptedMessageStore messages;
 
 private:
     struct Broker;

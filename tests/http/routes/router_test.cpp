@@ -12,13 +12,6 @@ struct Asked {
 
 // What clients and dashboards ask for, served or not.
 constexpr Asked kLater[] = {
-    {"GET", "/api/v1/messages"},
-    {"GET", "/api/v1/messages/p/t"},
-    {"DELETE", "/api/v1/messages/p/t"},
-    {"POST", "/api/v1/messages/p/t/retry"},
-    {"GET", "/api/v1/dlq"},
-    {"DELETE", "/api/v1/dlq"},
-    {"POST", "/api/v1/dlq/7/replay"},
     {"POST", "/api/v1/consumer-groups/positions"},
     {"POST", "/api/v1/timers"},
     {"GET", "/api/v1/timers/q"},
@@ -87,6 +80,13 @@ constexpr Asked kServed[] = {
     {"POST", "/api/v1/consumer-groups/g/subscription"},
     {"POST", "/api/v1/consumer-groups/g/queues/q/seek"},
     {"POST", "/api/v1/consumer-groups/g/queues/q/partitions/p/seek"},
+    {"GET", "/api/v1/messages?status=lost"},
+    {"GET", "/api/v1/messages/p/t"},
+    {"DELETE", "/api/v1/messages/p/t"},
+    {"POST", "/api/v1/messages/p/t/retry"},
+    {"GET", "/api/v1/dlq?offset=-1"},
+    {"DELETE", "/api/v1/dlq"},
+    {"POST", "/api/v1/dlq/7/replay"},
     {"GET", "/api/v1/system/candidates"},
     {"POST", "/api/v1/stats/refresh"},
     {"GET", "/api/v1/system/maintenance"},
