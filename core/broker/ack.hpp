@@ -42,7 +42,8 @@ public:
     /// Results in item order. @thread worker; `done` runs once, on a worker.
     void ack(AckRequest request, std::function<void(std::vector<AckItemResult>)> done);
     /// @thread worker
-    void extend(std::string lease_id, std::chrono::seconds seconds, Done<RenewOutcome> done);
+    void extend(std::string tenant, std::string lease_id, std::chrono::seconds seconds,
+                Done<RenewOutcome> done);
 
 private:
     struct Job;

@@ -37,6 +37,8 @@ struct Services {
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus.
     std::function<Reply()> prometheus;
+    /// Opens encrypted payloads; null: the broker has no key.
+    const Cipher* cipher = nullptr;
 };
 
 /// The values of a pattern's parameters, by name.

@@ -1,6 +1,7 @@
 #pragma once
 #include "base/result.hpp"
 #include "broker/pop.hpp"
+#include "model/encryption.hpp"
 
 #include <cstddef>
 #include <string>
@@ -19,8 +20,9 @@ struct PopAnswer {
 /// has consumed.
 /// @errors corrupt when a segment does not parse or has fewer frames than were claimed; nothing of
 ///         the batch may go out then
-/// @source POP-7, POP-11, FMT-6, FMT-8, FMT-10
+/// @param cipher opens encrypted payloads; null: no key, and envelopes go out as they are
+/// @source POP-7, POP-11, FMT-6, FMT-8, FMT-10, ENC-3
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
-                             std::size_t limit);
+                             std::size_t limit, const Cipher* cipher = nullptr);
 
 } // namespace queen::http

@@ -81,14 +81,10 @@ Cipher::~Cipher() {
     OPENSSL_cleanse(key_.data(), key_.size());
 }
 
-Result<std::string> Cipher::seal(std::string_view payload) const {
+std::string Cipher::seal(std::string_view payload) const {
     std::string iv(kIvBytes, '\0');
-    if (too_long(payload)) {
-        return fail(Errc::invalid_argument, "a payload over 2 GiB cannot be encrypted");
-    }
-    if (RAND_bytes(bytes_of(iv), kIvBytes) != 1) {
-        return fail(Errc::internal, "no random bytes for an encryption");
-    }
+    QUEEN_ASSERT(!too_long(payload), "no request is that long");
+    QUEEN_ASSERT(RAND_bytes(bytes_of(iv), kIvBytes) == 1, "no random bytes for an encryption");
     static_assert(kNonceBytes <= kIvBytes); // and the default length of a nonce of GCM
     EVP_CIPHER_CTX& with = context();
     std::string sealed(payload.size(), '\0');

@@ -29,9 +29,9 @@ public:
     Cipher& operator=(Cipher&&) = delete;
     ~Cipher();
 
-    /// The envelope of a payload, under a fresh nonce.
-    /// @errors internal when the system has no random bytes to give
-    Result<std::string> seal(std::string_view payload) const;
+    /// The envelope of a payload below 2 GiB, under a fresh nonce. A system that has no random
+    /// bytes to give ends the program: whatever else it did would not be encryption.
+    std::string seal(std::string_view payload) const;
     /// The payload of an envelope.
     /// @errors corrupt: not an envelope, another key's, or changed since
     Result<std::string> open(std::string_view envelope) const;

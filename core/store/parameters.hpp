@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kBool = 16, kBytea = 17, kInt8 = 20, kInt2 = 21, 
                                kText = 25, kJson = 114, kVarchar = 1043, kTimestamptz = 1184,
                                kUuid = 2950, kJsonb = 3802, kTextArray = 1009, kByteaArray = 1001,
                                kInt4Array = 1007, kInt8Array = 1016, kUuidArray = 2951,
-                               kTimestamptzArray = 1185;
+                               kBoolArray = 1000, kTimestamptzArray = 1185;
 } // namespace oid
 
 /// 2000-01-01, where the server's timestamps start, in Unix time.
@@ -55,6 +55,7 @@ public:
     Parameters& bytea(std::string_view value);
     Parameters& jsonb(std::string_view json);
 
+    Parameters& boolean_array(const std::vector<bool>& values);
     Parameters& text_array(std::span<const std::string_view> values);
     Parameters& int4_array(std::span<const std::int32_t> values);
     Parameters& int8_array(std::span<const std::int64_t> values);

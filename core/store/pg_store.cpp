@@ -32,6 +32,7 @@ Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments
     std::vector<std::int64_t> verified, vouch_from, vouch_upto;
     std::vector<Uuid> tenants, vouch_ids;
     std::vector<WallTime> vouch_at;
+    std::vector<bool> encrypted;
     for (const PushSegment& segment : segments) {
         const auto tenant = tenant_id(segment.tenant);
         if (!tenant) {
@@ -49,12 +50,13 @@ Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments
         vouch_from.push_back(vouch.from.value());
         vouch_upto.push_back(vouch.upto.value());
         vouch_at.push_back(vouch.at);
+        encrypted.push_back(segment.encrypted);
     }
     Parameters parameters;
     parameters.text_array(queues).text_array(partitions).int4_array(counts).bytea_array(hashes);
     parameters.int8_array(verified).bytea_array(blobs).uuid_array(tenants);
     parameters.uuid_array(vouch_ids).int8_array(vouch_from).int8_array(vouch_upto);
-    parameters.timestamptz_array(vouch_at);
+    parameters.timestamptz_array(vouch_at).boolean_array(encrypted);
     return session.run(sql::kPushMulti, parameters);
 }
 
@@ -318,15 +320,21 @@ void PgStore::ack_positions(Deadline deadline, std::vector<PositionAck> acks,
         std::move(done));
 }
 
-void PgStore::renew_lease(Deadline deadline, std::string worker, std::chrono::seconds time,
-                          Done<RenewOutcome> done) {
+void PgStore::renew_lease(Deadline deadline, std::string tenant, std::string worker,
+                          std::chrono::seconds time, Done<RenewOutcome> done) {
     asker_.ask<RenewOutcome>(
         Lane::ack, deadline,
-        [worker = std::move(worker), time](Session& session) {
+        [tenant = std::move(tenant), worker = std::move(worker),
+         time](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
             constexpr std::chrono::seconds kMost{std::numeric_limits<std::int32_t>::max()};
             Parameters parameters;
             parameters.text(worker);
             parameters.int4(static_cast<std::int32_t>(std::min(time, kMost).count()));
+            parameters.uuid(*id);
             return session.run(sql::kRenewLease, parameters);
         },
         [](const Rows& rows) { return only_text(rows).and_then(read_renew); }, std::move(done));

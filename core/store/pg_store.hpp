@@ -29,7 +29,7 @@ public:
                      std::string worker, std::vector<HashAck>, Done<HashAckOutcome>) override;
     void ack_positions(Deadline, std::vector<PositionAck>,
                        Done<std::vector<PositionAckOutcome>>) override;
-    void renew_lease(Deadline, std::string worker, std::chrono::seconds,
+    void renew_lease(Deadline, std::string tenant, std::string worker, std::chrono::seconds,
                      Done<RenewOutcome>) override;
     void configure(Deadline, std::string tenant, std::string queue, std::string options_json,
                    Done<std::string>) override;

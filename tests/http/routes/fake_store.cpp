@@ -131,8 +131,9 @@ void FakeStore::ack_positions(Deadline, std::vector<PositionAck>,
     answer(std::move(done), std::vector<PositionAckOutcome>());
 }
 
-void FakeStore::renew_lease(Deadline, std::string worker, std::chrono::seconds seconds,
-                            Done<RenewOutcome> done) {
+void FakeStore::renew_lease(Deadline, std::string tenant, std::string worker,
+                            std::chrono::seconds seconds, Done<RenewOutcome> done) {
+    renewed_for.push_back(std::move(tenant));
     renewed.emplace_back(std::move(worker), seconds);
     answer(std::move(done), RenewOutcome(renewal));
 }
