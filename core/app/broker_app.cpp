@@ -121,6 +121,7 @@ struct BrokerApp::Parts {
         : settings(loaded.settings), effective(loaded.effective) {}
 
     Result<void> judge_plugins(const std::stop_token& stop);
+    Result<void> prepare_security(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
@@ -138,6 +139,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<pluginhost::PluginHost> plugins;
     std::vector<BrokerMetrics::NamedSource> counted_sources;
     std::unique_ptr<broker::Sources> sources;
+    std::shared_ptr<const Cipher> cipher; ///< null: no key
     std::shared_ptr<metrics::Activity> activity;
     std::unique_ptr<broker::Announcer> announcer;
     std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
@@ -164,6 +166,23 @@ Result<void> BrokerApp::Parts::judge_plugins(const std::stop_token&) {
     if (!problems.empty()) {
         return fail(Errc::invalid_argument, joined(problems));
     }
+    return {};
+}
+
+/// What protects messages and who may ask for them: before anything listens.
+Result<void> BrokerApp::Parts::prepare_security(const std::stop_token&) {
+    auto& logger = Poco::Logger::get("queend");
+    if (!settings.encryption.key.empty()) {
+        auto made = Cipher::from_hex(settings.encryption.key);
+        if (!made) {
+            return fail(made.error().code, "encryption.key: " + made.error().message);
+        }
+        cipher = std::make_shared<const Cipher>(std::move(*made));
+    }
+    logger.information(cipher ? "encryption on: payloads of encrypted queues are stored under "
+                                "AES-256-GCM"
+                              : "encryption off: there is no encryption.key, and encrypted queues "
+                                "take no messages");
     return {};
 }
 
@@ -259,7 +278,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                               .wait = wait,
-                              .activity = activity},
+                              .activity = activity,
+                              .encryption = std::make_shared<broker::Encryption>(cipher)},
         dedup.get());
     pop = std::make_unique<broker::Pop>(
         *store, *sources, *announcer, *parking, *executor, *ticker, clock,
@@ -292,7 +312,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
             return http::Reply{.body = metrics->prometheus(),
                                .content_type = std::string(metrics::Page::kContentType),
                                .headers = {}};
-        }});
+        },
+        cipher.get()});
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
@@ -314,8 +335,8 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
                                                     const std::stop_token& stop) {
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
-    for (const auto step : {&Parts::judge_plugins, &Parts::open_database, &Parts::load_plugins,
-                            &Parts::open_network}) {
+    for (const auto step : {&Parts::judge_plugins, &Parts::prepare_security, &Parts::open_database,
+                            &Parts::load_plugins, &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");

@@ -49,6 +49,28 @@ struct PopSettings {
     bool pending_gate = true;
 };
 
+struct EncryptionSettings {
+    std::string key; ///< 64 hex digits; "": none
+};
+
+/// What a request's token must be. Texts that may be absent are "" then.
+struct AuthSettings {
+    bool enabled = false;
+    std::string algorithm; ///< HS256 to HS512, RS256 to RS512, EdDSA, auto
+    std::string secret, public_key, jwks_url;
+    std::chrono::milliseconds jwks_refresh{3'600'000}, jwks_timeout{5'000};
+    std::string issuer, audience;
+    std::chrono::milliseconds clock_skew{30'000};
+    std::vector<std::string> skip_paths;
+    std::string role_claim, roles_claim;
+    std::string role_admin, role_read_write, role_read_only, role_write_only;
+};
+
+struct TenancySettings {
+    bool header = false;        ///< tenants come in x-queen-tenant
+    bool trusted_proxy = false; ///< and somebody trusted sets it
+};
+
 /// A plugin named in YAML. Values are kept as text with their places until the plugin's own option
 /// table is known.
 struct PluginSettings {
@@ -75,6 +97,9 @@ struct Settings {
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
     bool configure_merges = false; ///< compat.configure_default: merge
+    EncryptionSettings encryption;
+    AuthSettings auth;
+    TenancySettings tenancy;
     std::string log_level = "information";
     bool log_json = false;
     std::vector<PluginSettings> plugins;
