@@ -4,6 +4,7 @@
 #include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
+#include "auth/authenticator.hpp"
 #include "base/json.hpp"
 #include "base/ticker.hpp"
 #include "broker/ack.hpp"
@@ -139,7 +140,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<pluginhost::PluginHost> plugins;
     std::vector<BrokerMetrics::NamedSource> counted_sources;
     std::unique_ptr<broker::Sources> sources;
-    std::shared_ptr<const Cipher> cipher; ///< null: no key
+    std::shared_ptr<const Cipher> cipher;     ///< null: no key
+    std::unique_ptr<TickerThread> key_reader; ///< reads published keys, which may take seconds
+    std::shared_ptr<const auth::Verifier> verifier; ///< null: authentication is off
     std::shared_ptr<metrics::Activity> activity;
     std::unique_ptr<broker::Announcer> announcer;
     std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
@@ -183,6 +186,22 @@ Result<void> BrokerApp::Parts::prepare_security(const std::stop_token&) {
                                 "AES-256-GCM"
                               : "encryption off: there is no encryption.key, and encrypted queues "
                                 "take no messages");
+    if (settings.auth.enabled) {
+        key_reader = std::make_unique<TickerThread>(clock);
+        auto made =
+            auth::make_verifier(settings.auth, {*key_reader, clock, [](const std::string& line) {
+                                                    Poco::Logger::get("queend").warning(line);
+                                                }});
+        if (!made) {
+            return fail(std::move(made).error());
+        }
+        verifier = std::move(*made);
+    }
+    logger.information(verifier ? "authentication on: algorithm " + settings.auth.algorithm
+                                : std::string("authentication off: nobody is asked for a token"));
+    if (settings.tenancy.header) {
+        logger.information("tenants come in the header x-queen-tenant");
+    }
     return {};
 }
 
@@ -313,7 +332,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                .content_type = std::string(metrics::Page::kContentType),
                                .headers = {}};
         },
-        cipher.get()});
+        cipher.get(), verifier.get()});
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
@@ -378,6 +397,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     // Nothing runs any more. Timers refer to the parking, requests to everything.
     parts.front.reset();
     parts.ticker.reset();
+    parts.key_reader.reset();
     parts.routes.reset();
     if (parts.postgres) {
         if (const auto stopped = parts.postgres->stop(EmbeddedPostgres::Shutdown::fast); !stopped) {

@@ -5,6 +5,7 @@
 #include "broker/admin.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "http/access.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
 #include "model/names.hpp"
@@ -39,10 +40,9 @@ struct Services {
     std::function<Reply()> prometheus;
     /// Opens encrypted payloads; null: the broker has no key.
     const Cipher* cipher = nullptr;
+    /// Checks tokens; null: authentication is off.
+    const auth::Verifier* verifier = nullptr;
 };
-
-/// The values of a pattern's parameters, by name.
-using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 
 /// One request on its way through a route: owes the answer, gives it at most once.
 class Call {
@@ -57,8 +57,12 @@ public:
     std::string_view parameter(std::string_view name) const noexcept;
     /// As check_query() read it; empty before.
     const Query& query() const noexcept { return query_; }
-    /// Of the whole request; one tenant until tokens or headers name others.
-    std::string_view tenant() const noexcept { return kDefaultTenant; }
+    /// Of the whole request: the default tenant until admit().
+    std::string_view tenant() const noexcept { return admitted_.tenant; }
+    /// The subject of the token that the request came with; "" without one (PUSH-6).
+    const std::string& subject() const noexcept { return admitted_.identity.subject; }
+    /// Whose request it is, before anything else is done with it.
+    void admit(Admitted admitted) { admitted_ = std::move(admitted); }
 
     /// @thread any. A second answer is dropped.
     void reply(Reply reply, std::function<void()> undelivered = {});
@@ -77,6 +81,7 @@ private:
     Request request_;
     std::shared_ptr<Exchange> exchange_;
     Parameters parameters_;
+    Admitted admitted_{{}, std::string(kDefaultTenant)};
     Query query_;
     std::atomic<bool> replied_{false};
 };

@@ -5,10 +5,7 @@
 
 namespace queen::http {
 
-/// What a route does once it was matched. Runs on a worker; answers now or later through the call.
-/// Nothing here waits for I/O.
-using Handle = void (*)(const std::shared_ptr<Call>& call);
-
+// What routes do, each a Handle (route_table.hpp).
 void push(const std::shared_ptr<Call>& call);
 void pop_wildcard(const std::shared_ptr<Call>& call);
 void pop_pinned(const std::shared_ptr<Call>& call);
@@ -25,6 +22,9 @@ void queue_detail(const std::shared_ptr<Call>& call);
 void queue_depth(const std::shared_ptr<Call>& call);
 void queue_sizes(const std::shared_ptr<Call>& call);
 void delete_queue(const std::shared_ptr<Call>& call);
+void auth_login(const std::shared_ptr<Call>& call);
+void auth_logout(const std::shared_ptr<Call>& call);
+void auth_me(const std::shared_ptr<Call>& call);
 void health(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);
 void candidates(const std::shared_ptr<Call>& call);
