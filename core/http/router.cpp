@@ -6,6 +6,8 @@
 namespace queen::http {
 namespace {
 
+using Segments = std::vector<std::string>;
+
 Reply wrong_method(const std::vector<std::string_view>& allowed) {
     std::string list;
     for (const std::string_view method : allowed) {
@@ -29,7 +31,7 @@ Routes::Routes(Services services)
       table_(all_routes()) {}
 
 void Routes::handle(Request request, std::shared_ptr<Exchange> exchange) {
-    const auto segments = decode_path(request.path);
+    auto segments = decode_path(request.path);
     if (!segments) {
         exchange->reply(error_reply(segments.error()));
         return;
@@ -51,26 +53,26 @@ void Routes::handle(Request request, std::shared_ptr<Exchange> exchange) {
     }
     auto call = std::make_shared<Call>(services_, std::move(request), std::move(exchange),
                                        std::move(match.parameters));
-    services_.workers.post(
-        [this, call = std::move(call), route = match.route, segments = *segments] {
-            call->guard([&] {
-                auto admitted = access_.admit(call->request(), segments, route);
-                if (!admitted) {
-                    call->reply(std::move(admitted.error()));
-                    return;
-                }
-                call->admit(std::move(*admitted));
-                if (auto names = call->check_parameters(); !names) {
-                    call->reply(error_reply(names.error()));
-                } else if (auto query = call->check_query(); !query) {
-                    call->reply(error_reply(query.error()));
-                } else if (route->handle == nullptr) {
-                    call->reply(not_built(*route));
-                } else {
-                    route->handle(call);
-                }
-            });
+    services_.workers.post([this, call = std::move(call), route = match.route,
+                            segments = access_.asks() ? std::move(*segments) : Segments()] {
+        call->guard([&] {
+            auto admitted = access_.admit(call->request(), segments, route);
+            if (!admitted) {
+                call->reply(std::move(admitted.error()));
+                return;
+            }
+            call->admit(std::move(*admitted));
+            if (auto names = call->check_parameters(); !names) {
+                call->reply(error_reply(names.error()));
+            } else if (auto query = call->check_query(); !query) {
+                call->reply(error_reply(query.error()));
+            } else if (route->handle == nullptr) {
+                call->reply(not_built(*route));
+            } else {
+                route->handle(call);
+            }
         });
+    });
 }
 
 } // namespace queen::http
