@@ -33,7 +33,10 @@ protected:
         ASSERT_TRUE(made.has_value());
         keys_ = *made;
     }
-    std::string id() const { return keys_->keys()->front().id; }
+    std::string id() const {
+        const auto keys = keys_->keys();
+        return keys->empty() ? "none" : keys->front().id;
+    }
 
     test::ManualClock clock_;
     test::ManualTicker ticker_{clock_};
