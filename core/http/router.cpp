@@ -47,7 +47,7 @@ void Routes::handle(Request request, std::shared_ptr<Exchange> exchange) {
         services_.workers.post([this, request = std::move(request), exchange = std::move(exchange),
                                 segments = *segments, reply = std::move(reply)]() mutable {
             const auto admitted = access_.admit(request, segments, nullptr);
-            exchange->reply(admitted ? std::move(reply) : admitted.error());
+            exchange->reply(admitted ? reply : admitted.error());
         });
         return;
     }
