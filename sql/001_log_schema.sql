@@ -65,6 +65,7 @@ CREATE TABLE IF NOT EXISTS queen.queues (
     retention_sink_hold             text NOT NULL DEFAULT '',
     retention_sink_hold_max_seconds integer NOT NULL DEFAULT 604800,
     created_at                      timestamptz NOT NULL DEFAULT now(),
+    partitions_deleted              bigint NOT NULL DEFAULT 0,         -- by cleanups
     UNIQUE (tenant_id, name)
 );
 
@@ -77,7 +78,8 @@ CREATE TABLE IF NOT EXISTS queen.queues (
 -- the wall clock does. None of them is indexed: a push stays a HOT update, except that
 -- last_write_at, which is, moves at most once a second. oldest_live_at and oldest_txn_at are the
 -- stamps of the rows at log_start and txns_start, null without one: what retention looks for. They
--- are indexed where they are set, so a push writes them only when the partition was empty.
+-- are indexed (006), so a push writes them only when the partition was empty. txns_start is never
+-- above log_start: the hashes of a message live at least as long as the message (RT-7).
 CREATE TABLE IF NOT EXISTS queen.log_partitions (
     id            uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     queue_id      uuid NOT NULL REFERENCES queen.queues (id) ON DELETE CASCADE,
@@ -314,6 +316,9 @@ END $$;
 -- @
 SELECT queen._add_column('queen.log_partitions', 'oldest_live_at', 'timestamptz'),
        queen._add_column('queen.log_partitions', 'oldest_txn_at', 'timestamptz');
+
+-- @
+SELECT queen._add_column('queen.queues', 'partitions_deleted', 'bigint NOT NULL DEFAULT 0');
 
 -- @
 SELECT queen._add_column('queen.log_consumers', 'lease_conflated', 'boolean NOT NULL DEFAULT false');

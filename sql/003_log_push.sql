@@ -101,10 +101,14 @@ BEGIN
     END IF;
 
     -- With no window this update is the serializer. Its expressions are evaluated after the wait
-    -- for the row, so the stamp is younger than that of the push before.
+    -- for the row, so the stamp is younger than that of the push before; once, by the subquery. What
+    -- retention looks for is written as it was unless the partition was empty: the update stays HOT.
     UPDATE queen.log_partitions p SET
         last_offset = p.last_offset + p_count,
-        newest_at = greatest(queen._clock(), p.newest_at, v_now),
+        (newest_at, oldest_live_at, oldest_txn_at) = (
+            SELECT s.at, CASE WHEN p.segment_count = 0 THEN s.at ELSE p.oldest_live_at END,
+                   CASE WHEN p.txns_start > p.last_offset THEN s.at ELSE p.oldest_txn_at END
+            FROM (SELECT greatest(queen._clock(), p.newest_at, v_now) AS at OFFSET 0) s),
         segment_count = p.segment_count + 1,
         stored_bytes = p.stored_bytes + octet_length(p_blob),
         last_write_at = CASE WHEN queen._clock() - p.last_write_at > interval '1 s'

@@ -12,14 +12,16 @@
 --   pending     the rest of it: backlog - processing
 --   ready       the part of pending that a pop would get now: nothing of a partition that is
 --               leased or that the window holds back, nothing that is younger than the delay
---   completed   total - backlog
+--   dead        dead letters, one for each group that gave a message up; dead_kept: the messages of
+--               them that are stored still and below the backlog
+--   completed   total - backlog - dead_kept
 -- Groups count in a partition when they have a cursor there. A group that is registered with the
 -- queue and has none yet counts where its cursor will begin, as _create_cursor has it; a group
 -- nobody has heard of begins at the start.
 --
 -- Plans. The functions that clients call switch sequential scans off: whatever the statistics say,
 -- one queue is one index range of the partitions and one key range of the cursors for each (F-54).
--- _partition_figures and _group_figures are inlined into their callers, so they must stay single
+-- _queue_figures and _group_figures are inlined into their callers, so they must stay single
 -- STABLE selects without SET, called with plain variables; else each answer is written to a
 -- temporary file in between.
 --
@@ -60,23 +62,26 @@ END $$;
 -- @
 -- The partitions of some queues, each as its queue as a whole sees it. done: the offset that the
 -- backlog lies above. held: somebody has a live lease.
-CREATE OR REPLACE FUNCTION queen._partition_figures(p_qids uuid[], p_now timestamptz)
+CREATE OR REPLACE FUNCTION queen._queue_figures(p_qids uuid[], p_now timestamptz)
 RETURNS TABLE (queue_id uuid, pid uuid, name text, created_at timestamptz,
                last_write_at timestamptz, newest_at timestamptz, log_start bigint,
                last_offset bigint, segments bigint, bytes bigint, total bigint, done bigint,
-               backlog bigint, processing bigint, held boolean, consumed bigint)
+               backlog bigint, processing bigint, held boolean, consumed bigint, dead bigint,
+               dead_kept bigint)
 LANGUAGE sql STABLE ROWS 1000 AS $$
     SELECT p.queue_id, p.id, p.name, p.created_at, p.last_write_at, p.newest_at, p.log_start,
            p.last_offset, p.segment_count, p.stored_bytes, p.last_offset - p.log_start + 1, d.done,
            greatest(p.last_offset - d.done, 0),
            least(coalesce(k.leased, 0)::bigint, greatest(p.last_offset - d.done, 0)),
-           coalesce(k.held, false), coalesce(k.consumed, 0)::bigint
+           coalesce(k.held, false), coalesce(k.consumed, 0)::bigint, x.dead, x.kept
     FROM unnest(p_qids) AS u (qid)
     CROSS JOIN LATERAL (
         SELECT array_agg(m.consumer_group) AS names
         FROM queen.consumer_groups_metadata m
         WHERE m.queue_id = u.qid AND m.partition_name = ''
           AND m.consumer_group <> '__QUEUE_MODE__') g
+    CROSS JOIN LATERAL (
+        SELECT EXISTS (SELECT 1 FROM queen.log_dlq l WHERE l.queue_id = u.qid) AS has_any) y
     CROSS JOIN LATERAL (
         SELECT * FROM queen.log_partitions l WHERE l.queue_id = u.qid OFFSET 0) p
     CROSS JOIN LATERAL (
@@ -102,6 +107,12 @@ LANGUAGE sql STABLE ROWS 1000 AS $$
     CROSS JOIN LATERAL (
         SELECT greatest(coalesce(least(k.named, r.seed), k.lowest, -1), p.log_start - 1)
             AS done) d
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS dead,
+               count(DISTINCT l."offset") FILTER (
+                   WHERE l."offset" BETWEEN p.log_start AND least(d.done, p.last_offset)) AS kept
+        FROM queen.log_dlq l
+        WHERE y.has_any AND l.partition_id = p.id) x
 $$;
 
 -- @
@@ -133,18 +144,47 @@ LANGUAGE sql STABLE ROWS 1000 AS $$
 $$;
 
 -- @
--- The message counts of the contract. pending is net of processing; failed is not counted, and
--- nothing is dead-lettered yet.
+-- The message counts of the contract. pending is net of processing; failed is not counted: what
+-- failed is pending again or a dead letter.
 CREATE OR REPLACE FUNCTION queen._message_stats(
-    p_total numeric, p_backlog numeric, p_processing numeric)
+    p_total numeric, p_backlog numeric, p_processing numeric, p_dead numeric, p_dead_kept numeric)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object(
         'total', coalesce(p_total, 0),
         'pending', coalesce(p_backlog - p_processing, 0),
         'processing', coalesce(p_processing, 0),
-        'completed', coalesce(greatest(p_total - p_backlog, 0), 0),
-        'failed', NULL, 'deadLetter', 0)
+        'completed', coalesce(greatest(p_total - p_backlog - p_dead_kept, 0), 0),
+        'failed', NULL, 'deadLetter', coalesce(p_dead, 0))
+$$;
+
+-- @
+-- A queue in a list.
+CREATE OR REPLACE FUNCTION queen._queue_row(
+    q queen.queues, p_partitions bigint, p_bytes numeric, p_segments numeric, p_total numeric,
+    p_backlog numeric, p_processing numeric, p_dead numeric, p_dead_kept numeric)
+RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'id', q.id, 'name', q.name, 'queue', q.name, 'namespace', coalesce(q.namespace, ''),
+        'task', coalesce(q.task, ''), 'storage', 'segments',
+        'createdAt', queen._iso_ms(q.created_at), 'partitions', coalesce(p_partitions, 0),
+        'retainedBytes', coalesce(p_bytes, 0),
+        'messages', queen._message_stats(p_total, p_backlog, p_processing, p_dead, p_dead_kept)
+                    - 'failed',
+        'segments', jsonb_build_object('segments', coalesce(p_segments, 0),
+                                       'messages', coalesce(p_total, 0)),
+        'options', queen._options_of(q) - 'namespace' - 'task')
+$$;
+
+-- @
+-- What stands around the rows of a list. There are no keys and timers.
+CREATE OR REPLACE FUNCTION queen._queue_list(p_tenant uuid, p_rows jsonb) RETURNS jsonb
+LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'queues', coalesce(p_rows, '[]'),
+        'queueCount', (SELECT count(*) FROM queen.queues q WHERE q.tenant_id = p_tenant),
+        'kvRows', 0, 'kvBytes', 0, 'timerRows', 0, 'timerBytes', 0)
 $$;
 
 -- @
@@ -164,27 +204,18 @@ BEGIN
     WITH figures AS (
         SELECT f.queue_id, count(*) AS partitions, sum(f.bytes) AS bytes,
                sum(f.segments) AS segments, sum(f.total) AS total, sum(f.backlog) AS backlog,
-               sum(f.processing) AS processing
-        FROM queen._partition_figures(v_qids, v_now) f
+               sum(f.processing) AS processing, sum(f.dead) AS dead,
+               sum(f.dead_kept) AS dead_kept
+        FROM queen._queue_figures(v_qids, v_now) f
         GROUP BY f.queue_id)
-    SELECT jsonb_agg(jsonb_build_object(
-               'id', q.id, 'name', q.name, 'queue', q.name,
-               'namespace', coalesce(q.namespace, ''), 'task', coalesce(q.task, ''),
-               'storage', 'segments', 'createdAt', queen._iso_ms(q.created_at),
-               'partitions', coalesce(f.partitions, 0), 'retainedBytes', coalesce(f.bytes, 0),
-               'messages', queen._message_stats(f.total, f.backlog, f.processing) - 'failed',
-               'segments', jsonb_build_object('segments', coalesce(f.segments, 0),
-                                              'messages', coalesce(f.total, 0)),
-               'options', queen._options_of(q) - 'namespace' - 'task')
-               ORDER BY q.created_at DESC, q.name)
+    SELECT jsonb_agg(queen._queue_row(q, f.partitions, f.bytes, f.segments, f.total, f.backlog,
+                                      f.processing, f.dead, f.dead_kept)
+                     ORDER BY q.created_at DESC, q.name)
     INTO v_rows
     FROM queen.queues q
     LEFT JOIN figures f ON f.queue_id = q.id
     WHERE q.id = ANY (v_qids);
-    RETURN jsonb_build_object(
-        'queues', coalesce(v_rows, '[]'),
-        'queueCount', (SELECT count(*) FROM queen.queues q WHERE q.tenant_id = p_tenant),
-        'kvRows', 0, 'kvBytes', 0, 'timerRows', 0, 'timerBytes', 0);
+    RETURN queen._queue_list(p_tenant, v_rows) || jsonb_build_object('statsAge', 0);
 END $$;
 
 -- @
@@ -213,13 +244,14 @@ BEGIN
         RETURN NULL;
     END IF;
     v_qids := ARRAY[v_queue.id];
-    WITH figures AS MATERIALIZED (SELECT * FROM queen._partition_figures(v_qids, v_now)),
+    WITH figures AS MATERIALIZED (SELECT * FROM queen._queue_figures(v_qids, v_now)),
     page AS (
         SELECT f.*, row_number() OVER (ORDER BY f.name) AS place
         FROM (SELECT * FROM figures WHERE p_after IS NULL OR figures.name > p_after
               ORDER BY figures.name LIMIT p_limit + 1) f),
     listed AS (
-        SELECT f.name, f.place, queen._message_stats(f.total, f.backlog, f.processing) AS stats,
+        SELECT f.name, f.place, queen._message_stats(f.total, f.backlog, f.processing, f.dead,
+                                                    f.dead_kept) AS stats,
                jsonb_build_object(
                    'id', f.pid, 'name', f.name, 'createdAt', queen._iso_ms(f.created_at),
                    'oldestMessage', queen._iso_ms(o.created_at),
@@ -235,7 +267,8 @@ BEGIN
     SELECT t.*, l.*, (SELECT count(*) FROM page) AS rows
     INTO v_is
     FROM (SELECT count(*) AS partitions, sum(f.total) AS total, sum(f.backlog) AS backlog,
-                 sum(f.processing) AS processing, coalesce(sum(f.segments), 0) AS segments,
+                 sum(f.processing) AS processing, sum(f.dead) AS dead,
+                 sum(f.dead_kept) AS dead_kept, coalesce(sum(f.segments), 0) AS segments,
                  coalesce(sum(f.bytes), 0) AS bytes
           FROM figures f) t
     CROSS JOIN (SELECT coalesce(jsonb_agg(
@@ -248,7 +281,8 @@ BEGIN
         'task', coalesce(v_queue.task, ''), 'createdAt', queen._iso_ms(v_queue.created_at),
         'partitions', v_is.parts, 'partitionCount', v_is.partitions,
         'next', queen._page_end(v_is.rows, p_limit, v_is.last),
-        'totals', queen._message_stats(v_is.total, v_is.backlog, v_is.processing),
+        'totals', queen._message_stats(v_is.total, v_is.backlog, v_is.processing, v_is.dead,
+                                       v_is.dead_kept),
         'retainedBytes', v_is.bytes,
         'segments', jsonb_build_object('segments', v_is.segments,
                                        'messages', coalesce(v_is.total, 0)),
@@ -296,7 +330,7 @@ BEGIN
               UNION ALL
               SELECT w.pid, w.name, w.newest_at, w.last_offset, w.done, w.backlog, w.processing,
                      w.held
-              FROM queen._partition_figures(v_qids, v_now) w
+              FROM queen._queue_figures(v_qids, v_now) w
               WHERE p_group IS NULL) f),
     page AS (
         SELECT f.*, row_number() OVER (ORDER BY f.name) AS place
@@ -381,7 +415,7 @@ BEGIN
     WITH figures AS (
         SELECT f.queue_id, count(*) AS partitions, sum(f.total) AS total,
                sum(f.backlog - f.processing) AS pending
-        FROM queen._partition_figures(v_qids, v_now) f
+        FROM queen._queue_figures(v_qids, v_now) f
         GROUP BY f.queue_id),
     labels AS (
         SELECT CASE p_label WHEN 'task' THEN q.task ELSE q.namespace END AS label,
@@ -406,7 +440,8 @@ END $$;
 -- throughput, timestamp, statsAge: 0}. lag is over the partitions with a backlog: how many messages
 -- it has and for how many seconds the oldest has been stored; zeros when there is none.
 -- ingestedPerSecond: messages of the last 5 minutes that are still stored. processedPerSecond is
--- null: nothing records when messages were completed.
+-- counted from the statistics on, and null while there are none: rows say what groups are done
+-- with, not when they were.
 CREATE OR REPLACE FUNCTION queen.resources_overview_v1(p_tenant uuid) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
@@ -420,49 +455,76 @@ BEGIN
            count(DISTINCT nullif(q.task, '')) AS tasks
     INTO v_names
     FROM queen.queues q WHERE q.tenant_id = p_tenant;
-    SELECT count(*) AS partitions, sum(f.total) AS total, sum(f.backlog) AS backlog,
-           sum(f.processing) AS processing, queen._spread(array_agg(f.age)) AS ages,
-           queen._spread(array_agg(f.backlog) FILTER (WHERE f.backlog > 0)) AS offsets,
-           coalesce(sum(f.ingested), 0) AS ingested
+    WITH parts AS MATERIALIZED (
+        SELECT w.queue_id, w.total, w.backlog, w.processing, w.dead, w.dead_kept, w.consumed,
+               CASE WHEN w.backlog > 0 THEN greatest(0, extract(epoch FROM v_now - (
+                   SELECT s.created_at FROM queen.log_segments s
+                   WHERE s.partition_id = w.pid AND s.base_offset <= w.done + 1
+                   ORDER BY s.base_offset DESC LIMIT 1))) END AS age,
+               CASE WHEN w.newest_at >= v_since
+                    THEN w.last_offset - queen._offset_until(
+                        w.pid, v_since, w.log_start - 1, w.last_offset) END AS ingested
+        FROM queen._queue_figures(v_qids, v_now) w)
+    SELECT t.*, r.consumed
     INTO v_is
-    FROM (SELECT w.total, w.backlog, w.processing,
-                 CASE WHEN w.backlog > 0 THEN greatest(0, extract(epoch FROM v_now - (
-                     SELECT s.created_at FROM queen.log_segments s
-                     WHERE s.partition_id = w.pid AND s.base_offset <= w.done + 1
-                     ORDER BY s.base_offset DESC LIMIT 1))) END AS age,
-                 CASE WHEN w.newest_at >= v_since
-                      THEN w.last_offset - queen._offset_until(
-                          w.pid, v_since, w.log_start - 1, w.last_offset) END AS ingested
-          FROM queen._partition_figures(v_qids, v_now) w) f;
+    FROM (SELECT count(*) AS partitions, sum(f.total) AS total, sum(f.backlog) AS backlog,
+                 sum(f.processing) AS processing, sum(f.dead) AS dead,
+                 sum(f.dead_kept) AS dead_kept, queen._spread(array_agg(f.age)) AS ages,
+                 queen._spread(array_agg(f.backlog) FILTER (WHERE f.backlog > 0)) AS offsets,
+                 coalesce(sum(f.ingested), 0) AS ingested
+          FROM parts f) t
+    CROSS JOIN (SELECT sum(g.consumed) AS consumed
+                FROM (SELECT f.queue_id, sum(f.consumed)::bigint AS consumed
+                      FROM parts f GROUP BY f.queue_id) f
+                JOIN queen.queue_stats s ON s.queue_id = f.queue_id
+                CROSS JOIN LATERAL queen._rates(s, v_now, s.pushed, f.consumed) g) r;
     RETURN jsonb_build_object(
         'queues', cardinality(v_qids), 'partitions', v_is.partitions,
         'namespaces', v_names.namespaces, 'tasks', v_names.tasks,
-        'messages', queen._message_stats(v_is.total, v_is.backlog, v_is.processing),
+        'messages', queen._message_stats(v_is.total, v_is.backlog, v_is.processing, v_is.dead,
+                                         v_is.dead_kept),
         'lag', jsonb_build_object('time', v_is.ages, 'offset', v_is.offsets),
         'throughput', jsonb_build_object(
-            'ingestedPerSecond', trim_scale(round(v_is.ingested / 300, 3)), 'processedPerSecond', NULL),
+            'ingestedPerSecond', trim_scale(round(v_is.ingested / 300, 3)),
+            'processedPerSecond', trim_scale(round(v_is.consumed, 3))),
         'timestamp', queen._iso_ms(v_now), 'statsAge', 0);
 END $$;
 
 -- @
--- Average, median, least and greatest of some numbers, to three decimals; zeros of none.
-CREATE OR REPLACE FUNCTION queen._spread(p_values numeric[]) RETURNS jsonb
+-- Average, median, least and greatest, to three decimals; zeros for what is null.
+CREATE OR REPLACE FUNCTION queen._spread_of(
+    p_avg numeric, p_median numeric, p_min numeric, p_max numeric)
+RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_build_object(
-        'avg', coalesce(trim_scale(round(avg(v), 3)), 0),
-        'median', coalesce(trim_scale(round((percentile_cont(0.5)
-            WITHIN GROUP (ORDER BY v))::numeric, 3)), 0),
-        'min', coalesce(trim_scale(round(min(v), 3)), 0),
-        'max', coalesce(trim_scale(round(max(v), 3)), 0))
+        'avg', coalesce(trim_scale(round(p_avg, 3)), 0),
+        'median', coalesce(trim_scale(round(p_median, 3)), 0),
+        'min', coalesce(trim_scale(round(p_min, 3)), 0),
+        'max', coalesce(trim_scale(round(p_max, 3)), 0))
+$$;
+
+-- @
+-- The same of some numbers; zeros of none.
+CREATE OR REPLACE FUNCTION queen._spread(p_values numeric[]) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT queen._spread_of(avg(v), (percentile_cont(0.5) WITHIN GROUP (ORDER BY v))::numeric,
+                            min(v), max(v))
     FROM unnest(p_values) AS u (v)
 $$;
 
 -- @
+-- The name that _queue_figures had while its rows held no dead letters; nothing calls it any more.
+DROP FUNCTION IF EXISTS queen._partition_figures(uuid[], timestamptz);
+
+-- @
 SELECT queen._keep_only(ARRAY[
-    '_offset_until(uuid, timestamptz, bigint, bigint)', '_partition_figures(uuid[], timestamptz)',
-    '_group_figures(uuid, text, timestamptz)', '_message_stats(numeric, numeric, numeric)',
-    'list_queues_v1(uuid)', '_page_end(bigint, integer, text)',
+    '_offset_until(uuid, timestamptz, bigint, bigint)', '_queue_figures(uuid[], timestamptz)',
+    '_group_figures(uuid, text, timestamptz)',
+    '_message_stats(numeric, numeric, numeric, numeric, numeric)',
+    '_queue_row(queen.queues, bigint, numeric, numeric, numeric, numeric, numeric, numeric, numeric)',
+    '_queue_list(uuid, jsonb)', 'list_queues_v1(uuid)', '_page_end(bigint, integer, text)',
     'queue_detail_v1(uuid, text, text, integer)',
     'log_queue_depth_v1(text, text, uuid, text, integer)',
     'queue_sizes_v1(uuid, text, text, integer)', 'list_labels_v1(uuid, text)',
-    'resources_overview_v1(uuid)', '_spread(numeric[])']);
+    'resources_overview_v1(uuid)', '_spread_of(numeric, numeric, numeric, numeric)',
+    '_spread(numeric[])']);

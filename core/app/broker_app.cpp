@@ -10,25 +10,36 @@
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
 #include "broker/announce.hpp"
+#include "broker/cluster_counts.hpp"
+#include "broker/cluster_figures.hpp"
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/maintenance/retention.hpp"
+#include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/statistics.hpp"
+#include "broker/switches.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
+#include "model/uuid7.hpp"
 #include "pluginhost/plugin_check.hpp"
 #include "pluginhost/plugin_host.hpp"
 #include "store/canceller.hpp"
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_retention_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
+#include "store/pg_system_store.hpp"
+#include "store/pg_task_store.hpp"
 
 #include <Poco/Logger.h>
 
 #include <algorithm>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -48,6 +59,13 @@ std::size_t background_reads(std::size_t sessions) {
 
 /// How long a cancelled statement may take to end before its link is given up.
 constexpr std::chrono::seconds kCancelPatience{2};
+
+/// How long a stopping broker waits until its last counts are in the database; what is not told
+/// then is missing from the totals.
+constexpr std::chrono::milliseconds kLastFlush{2'000};
+
+/// The period of a task that runs once in the life of a database.
+constexpr std::chrono::milliseconds kNeverAgain = std::chrono::days{36'500};
 
 std::size_t session_count(const settings::Settings& settings) {
     if (settings.database.sessions > 0) {
@@ -125,7 +143,10 @@ struct BrokerApp::Parts {
     Result<void> prepare_security(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
+    Result<void> plan_maintenance(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
+    void open_system();
+    void read_switches();
 
     const settings::Settings settings;
     const std::vector<settings::Effective> effective; ///< what options of plugins inherit from
@@ -134,6 +155,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
+    std::unique_ptr<store::PgSystemStore> system_store;
+    std::unique_ptr<store::PgTaskStore> task_store;
+    std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<TickerThread> ticker;
     std::unique_ptr<broker::Parking> parking;
     std::unique_ptr<PluginServices> plugin_services;
@@ -150,6 +174,12 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::Pop> pop;
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Admin> admin;
+    std::unique_ptr<broker::Switches> switches;
+    std::unique_ptr<broker::Statistics> statistics;
+    std::unique_ptr<broker::ClusterCounts> cluster_counts;
+    std::unique_ptr<broker::ClusterFigureReads> cluster_figures;
+    std::unique_ptr<broker::Retention> retention;
+    std::unique_ptr<broker::Scheduler> scheduler; ///< after whoever has a task in it
     std::unique_ptr<BrokerMetrics> metrics;
     std::unique_ptr<http::Routes> routes;
     std::unique_ptr<http::Front> front;
@@ -238,6 +268,9 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         clock);
     asker.emplace(*executor);
     store = std::make_unique<store::PgStore>(*asker);
+    system_store = std::make_unique<store::PgSystemStore>(*asker);
+    task_store = std::make_unique<store::PgTaskStore>(*asker);
+    retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
@@ -278,6 +311,65 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     return {};
 }
 
+/// What the broker does for itself and for all brokers.
+void BrokerApp::Parts::open_system() {
+    const auto wait = settings.database.statement_timeout;
+    statistics = std::make_unique<broker::Statistics>(*system_store, admin->figures(), clock,
+                                                      broker::Statistics::Options{.wait = wait});
+    Uuid7 ids;
+    cluster_counts = std::make_unique<broker::ClusterCounts>(
+        *system_store, *ticker, clock, ids.next(),
+        [this] { return app::cluster_counts(*activity, asker->statements()); },
+        broker::ClusterCounts::Options{.every = settings.system.metrics_flush, .wait = wait});
+    cluster_figures = std::make_unique<broker::ClusterFigureReads>(
+        *system_store, *ticker, *executor, clock, broker::ClusterFigureReads::Options{});
+}
+
+/// Before the first request: a broker that starts while pops are paused must not serve one. One
+/// that cannot read them starts all the same and reads on.
+void BrokerApp::Parts::read_switches() {
+    std::promise<void> read;
+    switches->start([&read](const Result<void>&) { read.set_value(); });
+    read.get_future().wait();
+}
+
+/// Tasks are added before the scheduler starts, which is the last thing of a start.
+Result<void> BrokerApp::Parts::plan_maintenance(const std::stop_token&) {
+    using std::chrono::days;
+    const auto& options = settings.maintenance;
+    const auto wait = settings.database.statement_timeout;
+    retention = std::make_unique<broker::Retention>(
+        *retention_store, clock,
+        broker::Retention::Options{.batch = static_cast<std::int32_t>(options.retention_batch),
+                                   .parallel =
+                                       static_cast<std::size_t>(options.retention_parallelism),
+                                   .due_cap = static_cast<std::size_t>(options.retention_due_cap),
+                                   .cleanup = options.partition_cleanup,
+                                   .idle = days(options.partition_cleanup_days),
+                                   .history = days(options.history_days),
+                                   .wait = wait});
+    scheduler = std::make_unique<broker::Scheduler>(
+        *task_store, *ticker, *executor, clock,
+        broker::Scheduler::Options{
+            .holder = settings.server_id, .wait = wait, .warn = [](const std::string& line) {
+                Poco::Logger::get("queend").warning(line);
+            }});
+    scheduler->add({"retention", options.retention_interval,
+                    [this](broker::TaskTurnPtr turn) { retention->run(std::move(turn)); }});
+    scheduler->add({"stats_refresh", settings.system.statistics_interval,
+                    [this](const broker::TaskTurnPtr& turn) {
+                        statistics->refresh_when_due(
+                            [turn] { return turn->over(); },
+                            [turn](const Result<broker::Refreshed>& refreshed) {
+                                turn->finish(refreshed ? Result<void>{} : fail(refreshed.error()));
+                            });
+                    }});
+    scheduler->add({"retention_watermark",
+                    options.safety_walk.count() > 0 ? options.safety_walk : kNeverAgain,
+                    [this](broker::TaskTurnPtr turn) { retention->walk(std::move(turn)); }});
+    return {};
+}
+
 Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     activity = std::make_shared<metrics::Activity>(clock);
@@ -300,39 +392,54 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                               .activity = activity,
                               .encryption = std::make_shared<broker::Encryption>(cipher)},
         dedup.get());
+    switches = std::make_unique<broker::Switches>(
+        *system_store, *parking, *ticker, clock,
+        broker::Switches::Options{
+            .wait = wait,
+            .every = settings.system.switches_refresh,
+            .log = [](const std::string& line) { Poco::Logger::get("queend").warning(line); }});
     pop = std::make_unique<broker::Pop>(
         *store, *sources, *announcer, *parking, *executor, *ticker, clock,
         broker::Pop::Options{.wait = wait,
                              .pending_gate = settings.pop.pending_gate,
                              .parked = static_cast<std::size_t>(settings.limits.parked),
+                             .paused = [this] { return switches->pops_paused(); },
                              .activity = activity});
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity);
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
+    open_system();
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
+                             .switches = *switches,
                              .dedup = dedup.get(),
                              .sources = counted_sources,
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
+                             .tasks = [this] { return scheduler->stats(); },
+                             .retention = [this] { return retention->stats(); },
                              .executor = [this] { return executor->statistics(); },
                              .statements = asker->statements(),
                              .front = [this] { return front->statistics(); }},
         *ticker, *executor, clock,
         [](const std::string& line) { Poco::Logger::get("metrics").information(line); });
     routes = std::make_unique<http::Routes>(http::Services{
-        *push, *pop, *acks, *admin, *executor, settings, QUEEN_VERSION,
+        *push, *pop, *acks, *admin, *statistics, *switches, *executor, settings, QUEEN_VERSION,
         [this](json::Writer& writer) { write_status(writer, plugins->status()); },
         [this](json::Writer& writer) {
             write_candidates(writer, settings.default_source, *plugins);
         },
         [this](json::Writer& writer) { metrics->write_json(writer); },
-        [this] {
-            return http::Reply{.body = metrics->prometheus(),
-                               .content_type = std::string(metrics::Page::kContentType),
-                               .headers = {}};
+        [this](std::function<void(http::Reply)> reply) {
+            cluster_figures->ask([this, reply = std::move(reply)](
+                                     const broker::ClusterFigureReads::Figures& figures) {
+                reply({.body = metrics->prometheus(figures.get()),
+                       .content_type = std::string(metrics::Page::kContentType),
+                       .headers = {}});
+            });
         },
         cipher.get(), verifier.get()});
+    read_switches();
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
@@ -340,7 +447,9 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     }
     front = std::move(*listening);
     metrics->start();
+    cluster_counts->start();
     front->start();
+    scheduler->start();
     return {};
 }
 
@@ -354,8 +463,8 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
                                                     const std::stop_token& stop) {
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
-    for (const auto step : {&Parts::judge_plugins, &Parts::prepare_security, &Parts::open_database,
-                            &Parts::load_plugins, &Parts::open_network}) {
+    for (const auto step : {&Parts::judge_plugins, &Parts::prepare_security, &Parts::open_database, &Parts::load_plugins,
+                            &Parts::plan_maintenance, &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");
@@ -382,8 +491,19 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.front) {
         parts.front->stop(grace);
     }
+    if (parts.scheduler) {
+        parts.scheduler->stop(grace); // turns are given back while there are workers
+    }
     if (parts.plugin_services) {
         parts.plugin_services->stop(); // walks are told that they end while there are workers
+    }
+    if (parts.switches) {
+        parts.switches->stop();
+    }
+    if (parts.cluster_counts && grace.count() > 0) {
+        const auto told = std::make_shared<std::promise<void>>();
+        parts.cluster_counts->stop([told] { told->set_value(); });
+        told->get_future().wait_for(std::min(grace, kLastFlush));
     }
     if (parts.executor) {
         parts.executor->stop(grace);

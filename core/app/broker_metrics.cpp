@@ -18,11 +18,15 @@ void BrokerMetrics::stop() {
     watch_->stop();
 }
 
-std::string BrokerMetrics::prometheus() const {
+std::string BrokerMetrics::prometheus(const ClusterFigures* cluster) const {
     metrics::Page page;
     collect_process(page, clock_.now() - start_, metrics::read_process());
     collect_activity(page, *parts_.activity);
     collect_rates(page, *watch_);
+    if (cluster != nullptr) {
+        collect_cluster(page, *cluster);
+    }
+    collect_switches(page, parts_.switches);
     collect_parking(page, parts_.parking);
     if (parts_.dedup != nullptr) {
         collect_dedup(page, parts_.dedup->stats());
@@ -32,6 +36,8 @@ std::string BrokerMetrics::prometheus() const {
     }
     collect_reseeds(page, parts_.reseeds());
     collect_plugins(page, parts_.plugins());
+    collect_tasks(page, parts_.tasks());
+    collect_retention(page, parts_.retention());
     collect_executor(page, parts_.executor());
     collect_statements(page, parts_.statements);
     collect_front(page, parts_.front());

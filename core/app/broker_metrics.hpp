@@ -10,7 +10,8 @@
 namespace queen::app {
 
 /// The figures of a running broker: reads the components' counters when somebody asks. Nothing here
-/// asks the database, and no component is locked for longer than it takes to copy its numbers.
+/// asks the database (what it told is given to the page), and no component is locked for longer
+/// than it takes to copy its numbers.
 ///
 /// Locks: none of its own.
 /// @source MET-2
@@ -24,10 +25,13 @@ public:
     struct Parts {
         std::shared_ptr<metrics::Activity> activity;
         const broker::Parking& parking;
+        const broker::Switches& switches;
         const broker::DedupCache* dedup; ///< null when switched off
         std::vector<NamedSource> sources;
         std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;
+        std::function<std::vector<broker::Scheduler::TaskStats>()> tasks;
+        std::function<broker::Retention::Stats()> retention;
         std::function<store::Executor::Statistics()> executor;
         const store::StatementCounters& statements;
         std::function<http::FrontStatistics()> front;
@@ -40,7 +44,8 @@ public:
     void stop();  ///< it does not run any more
 
     /// The exposition of GET /metrics/prometheus. @thread worker
-    std::string prometheus() const;
+    /// @param cluster null: the database did not tell in time
+    std::string prometheus(const ClusterFigures* cluster) const;
     /// The value of GET /metrics. @thread worker
     void write_json(json::Writer& writer) const;
 

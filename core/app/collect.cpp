@@ -1,6 +1,7 @@
 #include "app/collect.hpp"
 
 #include <array>
+#include <map>
 #include <string>
 
 namespace queen::app {
@@ -86,6 +87,86 @@ void collect_rates(Page& page, const m::RateWatch& watch) {
     }
 }
 
+namespace {
+
+constexpr std::string_view kCluster = "cluster"; ///< the one value of the label scope
+
+/// A counter that all brokers add up: its name in the database, its family, what to read.
+struct ClusterCounter {
+    std::string_view name;
+    const m::Family* family;
+    std::uint64_t (*read)(const m::Activity&);
+};
+constexpr std::array kClusterCounters{
+    ClusterCounter{"push_requests", &m::kClusterPushRequests,
+                   [](const m::Activity& a) { return a.push.requests.value(); }},
+    ClusterCounter{"push_messages", &m::kClusterPushMessages,
+                   [](const m::Activity& a) { return a.push.messages.value(); }},
+    ClusterCounter{"pop_requests", &m::kClusterPopRequests,
+                   [](const m::Activity& a) { return a.pop.requests.value(); }},
+    ClusterCounter{"pop_messages", &m::kClusterPopMessages,
+                   [](const m::Activity& a) { return a.pop.messages.value(); }},
+    ClusterCounter{"ack_requests", &m::kClusterAckRequests,
+                   [](const m::Activity& a) { return a.ack.requests.value(); }},
+    ClusterCounter{"ack_messages", &m::kClusterAckMessages,
+                   [](const m::Activity& a) { return a.ack.messages.value(); }},
+};
+constexpr std::string_view kDbErrorsName = "db_errors";
+constexpr std::string_view kAckName = "ack_"; ///< and the result
+
+} // namespace
+
+std::vector<std::pair<std::string, std::uint64_t>>
+cluster_counts(const m::Activity& activity, const store::StatementCounters& statements) {
+    std::vector<std::pair<std::string, std::uint64_t>> counts;
+    for (const auto& counter : kClusterCounters) {
+        counts.emplace_back(counter.name, counter.read(activity));
+    }
+    for (std::size_t i = 0; i < m::kAckResults; ++i) {
+        counts.emplace_back(std::string(kAckName).append(to_string(static_cast<m::AckResult>(i))),
+                            activity.ack.by_result[i].value());
+    }
+    std::uint64_t errors = 0;
+    for (const auto& [sqlstate_class, count] : statements.errors()) {
+        errors += count;
+    }
+    counts.emplace_back(kDbErrorsName, errors);
+    return counts;
+}
+
+void collect_cluster(Page& page, const ClusterFigures& figures) {
+    const std::map<std::string_view, std::int64_t> counts(figures.counts.begin(),
+                                                          figures.counts.end());
+    const auto count = [&](std::string_view name) {
+        const auto found = counts.find(name);
+        return static_cast<double>(found == counts.end() ? 0 : found->second);
+    };
+    for (const auto& counter : kClusterCounters) {
+        page.add(*counter.family, {kCluster}, count(counter.name));
+    }
+    for (std::size_t i = 0; i < m::kAckResults; ++i) {
+        const auto result = to_string(static_cast<m::AckResult>(i));
+        page.add(m::kClusterAcks, {kCluster, result}, count(std::string(kAckName).append(result)));
+    }
+    page.add(m::kClusterDbErrors, {kCluster}, count(kDbErrorsName));
+    if (!figures.age) {
+        return; // nobody has made statistics yet: zeros would say that there is nothing
+    }
+    page.add(m::kStatisticsAge, seconds(*figures.age));
+    page.add(m::kDeadLetters, {kCluster}, static_cast<double>(figures.dead_letters));
+    for (const auto& line : figures.queues) {
+        page.add(m::kDeadLettersByQueue, {line.queue}, static_cast<double>(line.dead_letters));
+    }
+    for (const auto& line : figures.groups) {
+        page.add(m::kGroupLag, {line.queue, line.group}, static_cast<double>(line.behind));
+        page.add(m::kGroupAge, {line.queue, line.group}, seconds(line.age));
+    }
+}
+
+void collect_switches(Page& page, const broker::Switches& switches) {
+    page.add(m::kPopMaintenance, switches.pops_paused() ? 1 : 0);
+}
+
 void collect_parking(Page& page, const broker::Parking& parking) {
     page.add(m::kParked, number(parking.parked()));
     for (const auto& [queue, parked] : m::bounded(parking.parked_by_queue())) {
@@ -142,6 +223,7 @@ void collect_reseeds(Page& page, const broker::Reseeder::Stats& reseeds) {
     page.add(m::kWalksNow, {"waiting"}, number(reseeds.waiting));
     page.add(m::kWalkPages, number(reseeds.pages));
     page.add(m::kWalkPartitions, number(reseeds.rows));
+    page.add(m::kForgotten, number(reseeds.forgotten));
 }
 
 void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& plugins) {
@@ -156,6 +238,39 @@ void collect_plugins(Page& page, const std::vector<pluginhost::PluginStatus>& pl
                      number(plugin.faults.by_kind[i]));
         }
     }
+}
+
+void collect_tasks(Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks) {
+    for (const auto& task : tasks) {
+        page.add(m::kTurns, {task.name, "done"}, number(task.runs));
+        page.add(m::kTurns, {task.name, "failed"}, number(task.failures));
+        page.add(m::kTurnDuration, {task.name}, task.duration);
+        page.add(m::kTurnLate, {task.name}, seconds(task.late));
+        page.add(m::kTurnHeld, {task.name}, task.held ? 1 : 0);
+    }
+}
+
+void collect_retention(Page& page, const broker::Retention::Stats& retention) {
+    constexpr std::array<std::string_view, broker::Retention::kTypes> kTypes{
+        "retention", "completed_retention", "max_wait_time_eviction"};
+    for (std::size_t i = 0; i < kTypes.size(); ++i) {
+        const auto& removed = retention.removed[i];
+        page.add(m::kRemovedSegments, {kTypes[i]}, static_cast<double>(removed.segments));
+        page.add(m::kRemovedMessages, {kTypes[i]}, static_cast<double>(removed.messages));
+        page.add(m::kRemovedBytes, {kTypes[i]}, static_cast<double>(removed.bytes));
+    }
+    page.add(m::kRemovedHashRows, static_cast<double>(retention.hash_rows));
+    page.add(m::kRemovedPartitions, static_cast<double>(retention.partitions));
+    page.add(m::kRemovedRecords, static_cast<double>(retention.records));
+    page.add(m::kRetentionSteps, {"done"}, number(retention.steps));
+    page.add(m::kRetentionSteps, {"failed"}, number(retention.failed_steps));
+    page.add(m::kRetentionStepDuration, {}, retention.step_duration);
+    constexpr std::array<std::string_view, 3> kWork{"retention", "max_wait", "hashes"};
+    for (std::size_t i = 0; i < kWork.size(); ++i) {
+        page.add(m::kRetentionDue, {kWork[i]}, number(retention.due[i]));
+    }
+    page.add(m::kRetentionBackedOff, number(retention.backed_off));
+    page.add(m::kRetentionRepaired, number(retention.repaired));
 }
 
 void collect_executor(Page& page, const store::Executor::Statistics& executor) {

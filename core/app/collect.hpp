@@ -4,18 +4,24 @@
 #pragma once
 #include "broker/counted_source.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/maintenance/retention.hpp"
+#include "broker/maintenance/scheduler.hpp"
 #include "broker/parking.hpp"
 #include "broker/reseed.hpp"
+#include "broker/switches.hpp"
 #include "http/front.hpp"
 #include "metrics/activity.hpp"
 #include "metrics/page.hpp"
 #include "metrics/process.hpp"
 #include "metrics/rates.hpp"
 #include "pluginhost/plugin_host.hpp"
+#include "ports/system_store.hpp"
 #include "store/executor.hpp"
 #include "store/statement_counters.hpp"
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace queen::app {
@@ -25,12 +31,20 @@ void collect_process(metrics::Page& page, Nanoseconds uptime,
 void collect_activity(metrics::Page& page, metrics::Activity& activity);
 /// @param rates and the parked pops of the end of the last minute
 void collect_rates(metrics::Page& page, const metrics::RateWatch& watch);
+/// Cluster-wide counters and figures, as the database has them.
+void collect_cluster(metrics::Page& page, const ClusterFigures& figures);
+/// What of this broker's counters is added to those of all brokers: names as the database has them.
+std::vector<std::pair<std::string, std::uint64_t>>
+cluster_counts(const metrics::Activity& activity, const store::StatementCounters& statements);
+void collect_switches(metrics::Page& page, const broker::Switches& switches);
 void collect_parking(metrics::Page& page, const broker::Parking& parking);
 void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
 void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds);
 void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
+void collect_tasks(metrics::Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks);
+void collect_retention(metrics::Page& page, const broker::Retention::Stats& retention);
 void collect_executor(metrics::Page& page, const store::Executor::Statistics& executor);
 void collect_statements(metrics::Page& page, const store::StatementCounters& statements);
 void collect_front(metrics::Page& page, const http::FrontStatistics& front);

@@ -1,5 +1,7 @@
 #include "app/plugin_services.hpp"
 
+#include "model/names.hpp"
+
 #include <Poco/Logger.h>
 
 #include <string>
@@ -26,6 +28,15 @@ void log(std::string_view plugin, queen_log_level level, std::string_view text) 
     }
 }
 
+/// A source that forgot a queue has nobody in line there: one waiter of each scope looks again, and
+/// with that the source begins anew.
+broker::Reseeder::Options with_wakes(broker::Reseeder::Options walks, broker::Parking& parking) {
+    walks.forgot = [&parking](std::string_view tenant, std::string_view queue) {
+        parking.wake(queue_key(tenant, queue), {}, {}, 1, broker::Parking::Urgency::at_once);
+    };
+    return walks;
+}
+
 } // namespace
 
 PluginServices::PluginServices(broker::Parking& parking, Store& store, Workers& workers,
@@ -37,7 +48,7 @@ PluginServices::PluginServices(broker::Parking& parking, Store& store, Workers& 
               const auto* host = host_.load();
               return host != nullptr ? host->source(name) : nullptr;
           },
-          walks) {}
+          with_wakes(std::move(walks), parking)) {}
 
 pluginhost::HostServices PluginServices::services() {
     const auto wake = [this](const plugin::Queue& queue, std::string_view group,

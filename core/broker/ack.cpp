@@ -69,6 +69,8 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
             if (!id) {
                 results[i].error = kNotAPartition;
                 acks.activity_->ack.refused.add();
+                acks.activity_->ack.by_result[static_cast<std::size_t>(metrics::AckResult::refused)]
+                    .add();
                 continue;
             }
             const auto [at, fresh] =
@@ -170,6 +172,9 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         }
         acks.activity_->ack.messages.add(settled);
         acks.activity_->ack.refused.add(group.items.size() - settled);
+        for (std::size_t i = 0; i < metrics::kAckResults; ++i) {
+            acks.activity_->ack.by_result[i].add(figures.acks[i]);
+        }
         if (!queue.empty()) {
             acks.activity_->queues.add(queue, figures);
         }

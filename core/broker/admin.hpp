@@ -35,6 +35,8 @@ public:
     void list_labels(const std::string& tenant, Label label, Done<std::optional<std::string>> done);
     void overview(const std::string& tenant, Done<std::optional<std::string>> done);
     void ping(Done<void> done);
+    /// For those who count beside it: all of them together are bounded.
+    FigureReads& figures() noexcept { return figures_; }
 
 private:
     Store& store_;

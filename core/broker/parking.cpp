@@ -441,8 +441,7 @@ void Parking::look_together() {
     }
 }
 
-void Parking::close() {
-    closed_.store(true);
+Parking::Resumes Parking::take_everyone() {
     Resumes resumes;
     {
         const std::lock_guard lock(floor_mutex_);
@@ -457,7 +456,18 @@ void Parking::close() {
             }
         }
     }
+    return resumes;
+}
+
+void Parking::wake_everyone() {
+    const Resumes resumes = take_everyone();
+    woken_.add(resumes.size());
     resume_all(resumes);
+}
+
+void Parking::close() {
+    closed_.store(true);
+    resume_all(take_everyone());
 }
 
 bool Parking::closed() const noexcept {

@@ -140,6 +140,9 @@ public:
     /// @thread any, without locks that waiters may need
     void wake_wildcards(std::string_view gate, std::string_view group, std::uint64_t count);
 
+    /// Every parked pop looks once more; who is about to park looks again instead.
+    /// @thread any, without locks that waiters may need
+    void wake_everyone();
     /// Resumes everyone and refuses to park from now on.
     void close();
     bool closed() const noexcept;
@@ -163,6 +166,7 @@ private:
     using Resumes = std::vector<std::shared_ptr<Waiter>>;
     static constexpr std::size_t kBucketsAtOnce = 256; ///< of a shard's map, in one lock
     Shard& shard_of(std::string_view gate) noexcept;
+    Resumes take_everyone();
     void exit(Place& place);
     void left(Gate& gate, std::size_t waiters) noexcept; // Requires the shard's mutex.
     void floor_due(Shard& shard, const std::string& gate, const std::string& member);

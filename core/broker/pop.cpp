@@ -146,7 +146,10 @@ private:
     }
 
     void look(bool again, LookDone done) {
-        if (request_.shape == PopRequest::Shape::wildcard) {
+        if (impl_.options.paused && impl_.options.paused()) {
+            batch_.paused = true;
+            done({.over = true});
+        } else if (request_.shape == PopRequest::Shape::wildcard) {
             look_wildcard(std::move(done));
         } else if (again && impl_.options.pending_gate) {
             // A re-poll: one index step tells whether the claim is worth a statement (LP-5).
@@ -379,7 +382,7 @@ private:
             return;
         case PopTurn::End::empty:
             count_empty();
-            done(PopBatch{});
+            done(PopBatch{.lease_id = {}, .partitions = {}, .paused = batch_.paused});
             return;
         case PopTurn::End::failed:
             impl_.activity->pop.failed.add();

@@ -35,6 +35,7 @@ struct PopRequest {
 struct PopBatch {
     std::string lease_id; ///< empty with autoAck
     std::vector<PoppedPartition> partitions;
+    bool paused = false; ///< nothing, because pops are paused
 };
 
 /// A pop that may wait. Whoever asked keeps it, weakly, to call abandon() when the client goes.
@@ -53,7 +54,8 @@ public:
         std::chrono::milliseconds wait{30'000};          ///< for a session
         std::chrono::milliseconds probe_interval{1'000}; ///< non-waiting pops of a quiet source
         bool pending_gate = true;
-        std::size_t parked = 0;                        ///< most parked pops; 0: no limit
+        std::size_t parked = 0;         ///< most parked pops; 0: no limit
+        std::function<bool()> paused{}; ///< pops are answered with nothing while it says so
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
     Pop(Store& store, const Sources& sources, Announcer& announcer, Parking& parking,

@@ -42,6 +42,11 @@ void PopTurn::looked(const LookOutcome& outcome) {
         finish(End::abandoned);
         return;
     }
+    if (outcome.over) {
+        parking_.pass_on(*place_); // whoever waits has to hear it, or may have what woke this turn
+        finish(End::empty);
+        return;
+    }
     if (!waiting_.wait) {
         finish(outcome.error ? End::failed : End::empty, outcome.error);
         return;

@@ -15,6 +15,7 @@ namespace queen::broker {
 struct LookOutcome {
     bool took = false;
     bool more = false; ///< something else is, or may be, ready for another waiter of the scope
+    bool over = false; ///< nothing taken, and nothing to wait for: the answer is due at once
     std::optional<Error> error;
     SteadyTime next_due = SteadyTime::max(); ///< nothing taken: when the source expects something
 };

@@ -17,12 +17,14 @@ struct Reseeder::Walk {
     std::string key;
     plugin::Ticket ticket = 0;
     ReseedQuery query;
-    std::uint32_t pages = 0; ///< answered
-    SteadyTime read_at{};    ///< before the page under way was asked for
+    std::uint32_t pages = 0;  ///< answered
+    SteadyTime read_at{};     ///< before the page under way was asked for
+    std::optional<Seen> last; ///< of the last page, when the queue exists
 };
 
 Reseeder::Reseeder(Store& store, Workers& workers, const Clock& clock, Find find, Options options)
-    : store_(store), workers_(workers), clock_(clock), find_(std::move(find)), options_(options) {}
+    : store_(store), workers_(workers), clock_(clock), find_(std::move(find)),
+      options_(std::move(options)) {}
 
 void Reseeder::open() {
     {
@@ -131,6 +133,7 @@ void Reseeder::got(const WalkPtr& walk, Result<ReseedPage> page) {
     }
     const auto scope = walk->scope();
     if (page->exists) {
+        walk->last = Seen{page->queue_id, page->deleted};
         walk->source->configured(scope.queue,
                                  {std::chrono::seconds(page->delay_seconds),
                                   std::chrono::seconds(page->window_seconds), walk->read_at});
@@ -155,6 +158,12 @@ void Reseeder::got(const WalkPtr& walk, Result<ReseedPage> page) {
 void Reseeder::end(const WalkPtr& walk, bool complete) {
     if (walk->source != nullptr) {
         walk->source->reseed_done(walk->scope(), walk->ticket, complete);
+        if (complete && many_went(*walk)) {
+            walk->source->forget(walk->query.tenant, walk->query.queue, {});
+            if (options_.forgot) {
+                options_.forgot(walk->query.tenant, walk->query.queue);
+            }
+        }
     }
     {
         const std::lock_guard lock(mutex_);
@@ -168,6 +177,29 @@ void Reseeder::end(const WalkPtr& walk, bool complete) {
         --stats_.walking;
     }
     start_waiting();
+}
+
+/// Whether a full walk that is complete found that the source shall forget the queue.
+bool Reseeder::many_went(const Walk& walk) {
+    if (!walk.last || walk.query.window.count() > 0) {
+        return false;
+    }
+    const std::lock_guard lock(mutex_);
+    if (seen_.size() >= kMostSeen) {
+        seen_.clear();
+    }
+    std::string key = walk.source_name;
+    key.append(1, kKeySeparator).append(walk.key);
+    const auto [at, is_new] = seen_.emplace(std::move(key), *walk.last);
+    Seen& seen = at->second;
+    const bool anew = seen.queue_id != walk.last->queue_id;
+    if (is_new ||
+        (!anew && walk.last->deleted - seen.deleted < options_.gone * std::int64_t{walk.pages})) {
+        return false;
+    }
+    seen = *walk.last;
+    ++stats_.forgotten;
+    return true;
 }
 
 /// A walk that never got a slot.

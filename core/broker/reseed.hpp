@@ -12,6 +12,14 @@
 // needs no more and there was more, after the last page that a walk may have, when too many wait,
 // and at shutdown. Whatever happens, the source is told exactly once, never inside reseed().
 //
+// What is gone. A walk names partitions, and not those that were removed since, so a source that
+// keeps names would keep theirs for ever. Each page says how many partitions of the queue were
+// removed so far; when a full walk ends and many were since the source began to know the queue
+// (1,000, or 1,000 for each page of the walk), or the queue was made anew, the source is told to
+// forget the queue: it begins again with a walk and what is marked from then on. So a source keeps
+// at most the names of partitions that are there, a tenth more or 1,000, and those that went since
+// the last full walk (HL-26). The walk costs a tenth of a look at each partition that went.
+//
 // A walk keeps its source alive, so one that was unloaded meanwhile still hears of its walks. One
 // that the host does not know any more when the walk is asked for has nobody who could be told.
 #pragma once
@@ -27,7 +35,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace queen::broker {
 
@@ -36,7 +46,7 @@ namespace queen::broker {
 ///
 /// Invariant: at most `parallel` walks walk, and none waits while fewer do (from open() to
 /// close()). Locks: `mutex_` is a leaf; sources, store and workers are called with nothing held.
-/// @source RES-3, RES-4
+/// @source RES-3, RES-4, HL-26
 class Reseeder {
 public:
     struct Options {
@@ -48,6 +58,9 @@ public:
         std::uint32_t partitions = 10'000;      ///< that a page looks at: the plugins' contract
         std::uint32_t pages = 200;              ///< of one walk
         std::chrono::milliseconds wait{30'000}; ///< of a page for a session
+        std::int64_t gone = 1'000; ///< removed partitions for each page of a walk; see above
+        /// A source was told to forget a queue: whoever waits there looks again.
+        std::function<void(std::string_view tenant, std::string_view queue)> forgot;
     };
     /// The source of that name, or nullptr. Called from any thread.
     using Find = std::function<SourcePtr(std::string_view name)>;
@@ -68,13 +81,14 @@ public:
                 Nanoseconds window);
 
     struct Stats {
-        std::uint64_t full = 0;   ///< walks over all partitions that were completed
-        std::uint64_t window = 0; ///< walks over what was written lately that were completed
-        std::uint64_t failed = 0; ///< walks that ended incomplete, for whatever reason
-        std::uint64_t pages = 0;  ///< that the store answered
-        std::uint64_t rows = 0;   ///< partitions that they named
-        std::size_t walking = 0;  ///< now
-        std::size_t waiting = 0;  ///< now
+        std::uint64_t full = 0;      ///< walks over all partitions that were completed
+        std::uint64_t window = 0;    ///< walks over what was written lately that were completed
+        std::uint64_t failed = 0;    ///< walks that ended incomplete, for whatever reason
+        std::uint64_t pages = 0;     ///< that the store answered
+        std::uint64_t rows = 0;      ///< partitions that they named
+        std::uint64_t forgotten = 0; ///< queues that a source forgot since many partitions went
+        std::size_t walking = 0;     ///< now
+        std::size_t waiting = 0;     ///< now
     };
     /// @thread any
     Stats stats() const;
@@ -90,6 +104,15 @@ private:
     void got(const WalkPtr& walk, Result<ReseedPage> page);
     void end(const WalkPtr& walk, bool complete);
     void refuse(const WalkPtr& walk);
+    bool many_went(const Walk& walk);
+
+    /// What a source that knows a queue has seen of it.
+    struct Seen {
+        Uuid queue_id;
+        std::int64_t deleted = 0; ///< as it began to know the queue
+    };
+    /// Beyond that all are forgotten, and what went until then stays where it is known. A guess.
+    static constexpr std::size_t kMostSeen = 100'000;
 
     Store& store_;
     Workers& workers_;
@@ -100,6 +123,7 @@ private:
     mutable std::mutex mutex_;
     State state_ = State::fresh;
     std::deque<WalkPtr> waiting_;
+    std::unordered_map<std::string, Seen> seen_; ///< by source and queue
     Stats stats_; ///< `walking` is kept here; `waiting` is the deque's size
 };
 

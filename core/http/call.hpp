@@ -5,6 +5,8 @@
 #include "broker/admin.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
+#include "broker/statistics.hpp"
+#include "broker/switches.hpp"
 #include "http/access.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
@@ -27,6 +29,8 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Admin& admin;
+    broker::Statistics& statistics;
+    broker::Switches& switches;
     Workers& workers;
     const settings::Settings& settings;
     std::string version;
@@ -36,8 +40,8 @@ struct Services {
     std::function<void(json::Writer&)> candidates;
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
-    /// Body and type of GET /metrics/prometheus.
-    std::function<Reply()> prometheus;
+    /// Body and type of GET /metrics/prometheus; the answer comes on a worker.
+    std::function<void(std::function<void(Reply)>)> prometheus;
     /// Opens encrypted payloads; null: the broker has no key.
     const Cipher* cipher = nullptr;
     /// Checks tokens; null: authentication is off.

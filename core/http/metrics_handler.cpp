@@ -21,8 +21,7 @@ void metrics(const std::shared_ptr<Call>& call) {
 }
 
 void metrics_prometheus(const std::shared_ptr<Call>& call) {
-    Reply reply = call->services().prometheus();
-    call->reply(fresh(std::move(reply)));
+    call->services().prometheus([call](Reply reply) { call->reply(fresh(std::move(reply))); });
 }
 
 } // namespace queen::http

@@ -25,6 +25,27 @@ Reply nothing() {
     return reply;
 }
 
+// Pops are in maintenance. Who asked for the newest messages only is told so: to them 204 would
+// mean that they have the newest.
+Reply paused(const Call& call) {
+    const auto conflation = call.query().boolean("conflation");
+    if (!conflation || !conflation->value_or(false)) {
+        return nothing();
+    }
+    Reply reply;
+    json::Writer(reply.body)
+        .begin_object()
+        .key("messages")
+        .begin_array()
+        .end_array()
+        .key("paused")
+        .boolean(true)
+        .key("conflation")
+        .boolean(true)
+        .end_object();
+    return reply;
+}
+
 // The contract's body for a discovery that would look everywhere.
 Reply labels_missing() {
     Reply reply;
@@ -99,7 +120,7 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         return;
     }
     if (outcome->partitions.empty()) {
-        call->reply(nothing());
+        call->reply(outcome->paused ? paused(*call) : nothing());
         return;
     }
     const Services& services = call->services();

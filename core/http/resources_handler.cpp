@@ -105,6 +105,21 @@ Done<std::optional<std::string>> figures_of(const std::shared_ptr<Call>& call,
     };
 }
 
+// Whether figures are wanted as of the last refresh of the statistics, not counted now; answers the
+// call when that cannot be read.
+std::optional<bool> wants_cached(const std::shared_ptr<Call>& call) {
+    const auto stats = call->query().text("stats");
+    if (!stats) {
+        call->reply(error_reply(stats.error()));
+        return std::nullopt;
+    }
+    if (*stats && **stats != "live" && **stats != "cached") {
+        call->reply(error_reply(not_allowed("stats", "live or cached", **stats)));
+        return std::nullopt;
+    }
+    return *stats && **stats == "cached";
+}
+
 } // namespace
 
 void configure(const std::shared_ptr<Call>& call) {
@@ -125,16 +140,14 @@ void configure(const std::shared_ptr<Call>& call) {
         });
 }
 
-// Figures are always counted now; who asks for cached ones gets better than that.
 void list_queues(const std::shared_ptr<Call>& call) {
-    const auto stats = call->query().text("stats");
-    if (!stats) {
-        call->reply(error_reply(stats.error()));
-    } else if (*stats && **stats != "live" && **stats != "cached") {
-        call->reply(error_reply(not_allowed("stats", "live or cached", **stats)));
-    } else {
-        call->services().admin.list_queues(std::string(call->tenant()),
-                                           figures_of(call, "list failed"));
+    const std::string tenant(call->tenant());
+    if (const auto cached = wants_cached(call)) {
+        if (*cached) {
+            call->services().statistics.queues(tenant, figures_of(call, "list failed"));
+        } else {
+            call->services().admin.list_queues(tenant, figures_of(call, "list failed"));
+        }
     }
 }
 
@@ -149,8 +162,14 @@ void list_tasks(const std::shared_ptr<Call>& call) {
 }
 
 void overview(const std::shared_ptr<Call>& call) {
-    call->services().admin.overview(std::string(call->tenant()),
-                                    figures_of(call, "overview failed"));
+    const std::string tenant(call->tenant());
+    if (const auto cached = wants_cached(call)) {
+        if (*cached) {
+            call->services().statistics.overview(tenant, figures_of(call, "overview failed"));
+        } else {
+            call->services().admin.overview(tenant, figures_of(call, "overview failed"));
+        }
+    }
 }
 
 void queue_detail(const std::shared_ptr<Call>& call) {

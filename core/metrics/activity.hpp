@@ -3,6 +3,7 @@
 #include "base/histogram.hpp"
 #include "metrics/queue_table.hpp"
 
+#include <array>
 #include <memory>
 
 namespace queen::metrics {
@@ -28,8 +29,9 @@ struct PopCounters {
 
 struct AckCounters {
     Counter requests;
-    Counter messages; ///< settled
-    Counter refused;  ///< not settled
+    Counter messages;                           ///< settled
+    Counter refused;                            ///< not settled
+    std::array<Counter, kAckResults> by_result; ///< the same two, by how they were settled
 };
 
 /// What pushes, pops and acks did, for the process since its start and for each queue in the last

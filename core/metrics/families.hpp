@@ -71,6 +71,36 @@ inline constexpr Family kQueueMetricsAge{"queen_queue_metrics_age_seconds", Kind
 inline constexpr Family kQueuesTracked{"queen_queue_metrics_tracked", Kind::gauge, "",
     "Queues with a line of their own in the minute figures; the rest is summed up as __other__."};
 
+// All brokers, since the beginning, and all queues, as of the last refresh of the statistics.
+inline constexpr Family kClusterPushRequests{"queen_cluster_push_requests_total", Kind::counter, "scope",
+    "Push requests to all brokers since the beginning."};
+inline constexpr Family kClusterPushMessages{"queen_cluster_push_messages_total", Kind::counter, "scope",
+    "Messages stored by pushes to all brokers since the beginning."};
+inline constexpr Family kClusterPopRequests{"queen_cluster_pop_requests_total", Kind::counter, "scope",
+    "Pops that reached any broker since the beginning."};
+inline constexpr Family kClusterPopMessages{"queen_cluster_pop_messages_total", Kind::counter, "scope",
+    "Messages delivered by all brokers since the beginning."};
+inline constexpr Family kClusterAckRequests{"queen_cluster_ack_requests_total", Kind::counter, "scope",
+    "Ack requests to all brokers since the beginning."};
+inline constexpr Family kClusterAckMessages{"queen_cluster_ack_messages_total", Kind::counter, "scope",
+    "Messages settled by acks to all brokers since the beginning."};
+inline constexpr Family kClusterAcks{"queen_cluster_ack_total", Kind::counter, "scope result",
+    "Messages in acks to all brokers since the beginning, by how they were settled."};
+inline constexpr Family kClusterDbErrors{"queen_cluster_db_errors_total", Kind::counter, "scope",
+    "Statements of all brokers that failed since the beginning."};
+inline constexpr Family kDeadLetters{"queen_dlq_depth", Kind::gauge, "scope",
+    "Dead letters of all queues."};
+inline constexpr Family kDeadLettersByQueue{"queen_dlq_depth_by_queue", Kind::gauge, "queue",
+    "Dead letters of the queue."};
+inline constexpr Family kGroupLag{"queen_group_lag_messages", Kind::gauge, "queue group",
+    "Messages that the consumer group is not done with, those under a lease included."};
+inline constexpr Family kGroupAge{"queen_group_lag_seconds", Kind::gauge, "queue group",
+    "For how long the oldest of them has been stored; 0 without any."};
+inline constexpr Family kStatisticsAge{"queen_statistics_age_seconds", Kind::gauge, "",
+    "For how long the statistics have stood that dead letters and lags are of."};
+inline constexpr Family kPopMaintenance{"queen_pop_maintenance_mode_enabled", Kind::gauge, "",
+    "1 while this broker answers pops with nothing because that is switched on."};
+
 // Waiting pops.
 inline constexpr Family kParkedByQueue{"queen_parked_long_polls", Kind::gauge, "queue",
     "Pops parked on the queue now; discovery pops belong to none."};
@@ -138,10 +168,44 @@ inline constexpr Family kWalkPages{"queen_reseed_pages_total", Kind::counter, ""
     "Pages that the database answered for walks."};
 inline constexpr Family kWalkPartitions{"queen_reseed_partitions_total", Kind::counter, "",
     "Partitions that walks named to candidate sources."};
+inline constexpr Family kForgotten{"queen_reseed_forgotten_total", Kind::counter, "",
+    "Queues that a candidate source was told to forget, since many of their partitions are gone."};
 inline constexpr Family kFaults{"queen_plugin_faults_total", Kind::counter, "plugin kind",
     "What a plugin did wrong."};
 inline constexpr Family kPaused{"queen_plugin_paused", Kind::gauge, "plugin",
     "1 while a plugin is left alone because it was slow."};
+
+// Maintenance.
+inline constexpr Family kTurns{"queen_maintenance_turns_total", Kind::counter, "task result",
+    "Turns that this broker took at a task of all brokers, by how they ended."};
+inline constexpr Family kTurnDuration{"queen_maintenance_turn_duration_seconds", Kind::histogram, "task",
+    "How long turns took."};
+inline constexpr Family kTurnLate{"queen_maintenance_late_seconds", Kind::gauge, "task",
+    "How long a task had been due when this broker took its last turn."};
+inline constexpr Family kTurnHeld{"queen_maintenance_held", Kind::gauge, "task",
+    "1 while this broker has a turn at the task."};
+inline constexpr Family kRemovedSegments{"queen_retention_segments_total", Kind::counter, "type",
+    "Stored segments that retention removed."};
+inline constexpr Family kRemovedMessages{"queen_retention_messages_total", Kind::counter, "type",
+    "Messages that retention removed."};
+inline constexpr Family kRemovedBytes{"queen_retention_bytes_total", Kind::counter, "type",
+    "Bytes of messages that retention removed, as they were stored."};
+inline constexpr Family kRemovedHashRows{"queen_retention_hash_rows_total", Kind::counter, "",
+    "Rows of message hashes that retention removed."};
+inline constexpr Family kRemovedPartitions{"queen_retention_partitions_total", Kind::counter, "",
+    "Unused partitions that were removed."};
+inline constexpr Family kRemovedRecords{"queen_retention_records_total", Kind::counter, "",
+    "Records of retention that were removed for their age."};
+inline constexpr Family kRetentionSteps{"queen_retention_steps_total", Kind::counter, "result",
+    "Steps of retention, a transaction each."};
+inline constexpr Family kRetentionStepDuration{"queen_retention_step_duration_seconds", Kind::histogram, "",
+    "How long steps over a partition took, the wait for a session included."};
+inline constexpr Family kRetentionDue{"queen_retention_due", Kind::gauge, "work",
+    "Partitions that the last turn found due, at most as many as it looks at."};
+inline constexpr Family kRetentionBackedOff{"queen_retention_backed_off_total", Kind::counter, "",
+    "Partitions that were due and left alone, since lately they lost nothing."};
+inline constexpr Family kRetentionRepaired{"queen_retention_repaired_total", Kind::counter, "",
+    "Partitions whose times of oldest rows were set right."};
 
 // Database.
 inline constexpr Family kPoolSize{"queen_db_pool_size", Kind::gauge, "",

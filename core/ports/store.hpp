@@ -215,6 +215,8 @@ struct ReseedPage {
     std::int64_t window_seconds = 0;
     std::vector<Row> rows;         ///< probably pending; leased ones too
     std::optional<ReseedKey> next; ///< when partitions are left
+    Uuid queue_id;                 ///< of the queue when it exists; another one was made anew
+    std::int64_t deleted = 0;      ///< its partitions that were removed since it was made
 };
 
 /// @thread any. Every error is a value; no call throws.

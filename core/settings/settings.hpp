@@ -38,6 +38,13 @@ struct DedupSettings {
     std::int64_t cache_bytes = 0;
 };
 
+/// What the broker does for itself now and then.
+struct SystemSettings {
+    std::chrono::milliseconds statistics_interval{10'000};
+    std::chrono::milliseconds metrics_flush{60'000};
+    std::chrono::milliseconds switches_refresh{60'000};
+};
+
 struct PopSettings {
     std::chrono::milliseconds default_timeout{30'000};
     std::chrono::milliseconds backoff_initial{100};
@@ -71,6 +78,18 @@ struct TenancySettings {
     bool trusted_proxy = false; ///< and somebody trusted sets it
 };
 
+/// What one broker at a time does for all of them.
+struct MaintenanceSettings {
+    std::chrono::milliseconds retention_interval{5'000};
+    std::int64_t retention_batch = 1000;
+    std::int64_t retention_parallelism = 1;
+    std::int64_t retention_due_cap = 0;                ///< 0: derived
+    std::chrono::milliseconds safety_walk{86'400'000}; ///< 0: only the first one
+    bool partition_cleanup = true;
+    std::int64_t partition_cleanup_days = 30;
+    std::int64_t history_days = 90;
+};
+
 /// A plugin named in YAML. Values are kept as text with their places until the plugin's own option
 /// table is known.
 struct PluginSettings {
@@ -96,6 +115,8 @@ struct Settings {
     PopSettings pop;
     std::int64_t zstd_level = 3;
     DedupSettings dedup;
+    SystemSettings system;
+    MaintenanceSettings maintenance;
     bool configure_merges = false; ///< compat.configure_default: merge
     EncryptionSettings encryption;
     AuthSettings auth;

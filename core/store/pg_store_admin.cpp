@@ -79,8 +79,12 @@ Result<ReseedPage> decode_reseed(const Rows& rows) {
     page.delay_seconds = row.integer(1);
     page.window_seconds = row.integer(2);
     if (!row.null(3)) {
-        const auto names = row.text_array(3);
-        const auto ids = row.uuid_array(4);
+        page.queue_id = row.uuid(3);
+    }
+    page.deleted = row.integer(4);
+    if (!row.null(5)) {
+        const auto names = row.text_array(5);
+        const auto ids = row.uuid_array(6);
         if (names.size() != ids.size()) {
             return fail(Errc::internal, "reseed page: as many names as ids wanted");
         }
@@ -89,11 +93,11 @@ Result<ReseedPage> decode_reseed(const Rows& rows) {
             page.rows.push_back({std::string(names[i]), ids[i]});
         }
     }
-    if (!row.null(5)) {
-        page.next.emplace().partition_id = row.uuid(5);
-        if (rows.columns() > 6) {
-            page.next->written = row.timestamptz(6);
-            page.next->cutoff = row.timestamptz(7);
+    if (!row.null(7)) {
+        page.next.emplace().partition_id = row.uuid(7);
+        if (rows.columns() > 8) {
+            page.next->written = row.timestamptz(8);
+            page.next->cutoff = row.timestamptz(9);
         }
     }
     if (auto status = row.status(); !status) {

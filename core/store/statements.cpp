@@ -78,7 +78,8 @@ const Statement kOverview{"overview", "select queen.resources_overview_v1($1)"};
 // A page as arrays, beside the settings of the queue, so that a page costs one round trip and each
 // partition its name and id. The row without a name is where the next page goes on.
 const Statement kReseedPage{"reseed_page", R"sql(
-select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), q.id,
+       coalesce(q.partitions_deleted, 0), w.*
 from (select) one
 left join queen.queues q on q.tenant_id = $5 and q.name = $1
 cross join lateral (
@@ -88,7 +89,8 @@ cross join lateral (
     from queen.log_hotlist_reseed_v1($1, $2, $3, $4, $5) r) w)sql"};
 
 const Statement kReseedWindowPage{"reseed_window_page", R"sql(
-select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), w.*
+select q.id is not null, coalesce(q.delayed_processing, 0), coalesce(q.window_buffer, 0), q.id,
+       coalesce(q.partitions_deleted, 0), w.*
 from (select) one
 left join queen.queues q on q.tenant_id = $7 and q.name = $1
 cross join lateral (
@@ -98,6 +100,58 @@ cross join lateral (
            (array_agg(r.write) filter (where r.name is null))[1],
            (array_agg(r.cutoff) filter (where r.name is null))[1]
     from queen.log_hotlist_reseed_window_v1($1, $2, $3, $4, $5, $6, $7, $8) r) w)sql"};
+
+const Statement kAddCounts{"add_counts", "select queen.add_counts_v1($1, $2, $3, $4)"};
+
+const Statement kClusterFigures{"cluster_figures", "select queen.cluster_figures_v1($1)"};
+
+const Statement kReadSwitches{"read_switches", "select * from queen.read_switches_v1()"};
+
+const Statement kSetSwitch{"set_switch", "select queen.set_switch_v1($1, $2)"};
+
+const Statement kStatsOverview{"stats_overview", "select queen.resources_overview_cached_v1($1)"};
+
+const Statement kStatsQueues{"stats_queues", "select queen.list_queues_cached_v1($1)"};
+
+// A step has several queues, and each may have a million partitions.
+const Statement kStatsRefresh{"stats_refresh", "select * from queen.refresh_stats_step_v1($1, $2)",
+                              StatementClass::maintenance};
+
+const Statement kStatsRefreshed{"stats_refreshed", "select queen.stats_refreshed_v1($1)"};
+
+const Statement kStatsState{"stats_state", "select * from queen.stats_state_v1()"};
+
+const Statement kRetentionCleanupStep{
+    "retention_cleanup_step",
+    "select * from queen.log_partition_cleanup_step_v1(queen._clock() - $1 * interval '1 s', $2, "
+    "$3, $4)"};
+
+const Statement kRetentionDue{"retention_due",
+                              "select * from queen.log_due_v1($1, $2, $3, $4, $5)"};
+
+const Statement kRetentionHistoryStep{
+    "retention_history_step",
+    "select * from queen.log_history_purge_step_v1(queen._clock() - $1 * interval '1 s', $2)"};
+
+const Statement kRetentionMaxWaitStep{"retention_max_wait_step",
+                                      "select deleted, messages, bytes, done from "
+                                      "queen.log_evict_max_wait_step_v1($1, $2, $3)"};
+
+const Statement kRetentionPurgeStep{
+    "retention_purge_step", "select deleted, done from queen.log_txns_purge_step_v1($1, $2, $3)"};
+
+const Statement kRetentionStep{
+    "retention_step", "select deleted, messages, bytes, done, consumed_deleted, consumed_messages, "
+                      "consumed_bytes from queen.log_retention_step_v1($1, $2, $3, $4)"};
+
+const Statement kRetentionWalkStep{"retention_walk_step",
+                                   "select * from queen.log_watermark_walk_step_v1($1, $2)"};
+
+const Statement kTaskClaim{"task_claim", "select * from queen.task_claim_v1($1, $2, $3)"};
+
+const Statement kTaskRegister{"task_register", "select queen.task_register_v1($1, $2)"};
+
+const Statement kTaskRelease{"task_release", "select queen.task_release_v1($1, $2, $3)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{
@@ -126,6 +180,25 @@ std::span<const Statement* const> all() {
         &kOverview,
         &kReseedPage,
         &kReseedWindowPage,
+        &kAddCounts,
+        &kClusterFigures,
+        &kReadSwitches,
+        &kSetSwitch,
+        &kStatsOverview,
+        &kStatsQueues,
+        &kStatsRefresh,
+        &kStatsRefreshed,
+        &kStatsState,
+        &kRetentionCleanupStep,
+        &kRetentionDue,
+        &kRetentionHistoryStep,
+        &kRetentionMaxWaitStep,
+        &kRetentionPurgeStep,
+        &kRetentionStep,
+        &kRetentionWalkStep,
+        &kTaskClaim,
+        &kTaskRegister,
+        &kTaskRelease,
     };
     return list;
 }

@@ -41,6 +41,26 @@ extern const Statement kListLabels;
 extern const Statement kOverview;
 extern const Statement kReseedPage;
 extern const Statement kReseedWindowPage;
+extern const Statement kRetentionCleanupStep;
+extern const Statement kRetentionDue;
+extern const Statement kRetentionHistoryStep;
+extern const Statement kRetentionMaxWaitStep;
+extern const Statement kRetentionPurgeStep;
+extern const Statement kRetentionStep;
+extern const Statement kRetentionWalkStep;
+extern const Statement kTaskClaim;
+extern const Statement kTaskRegister;
+extern const Statement kTaskRelease;
+
+extern const Statement kAddCounts;
+extern const Statement kClusterFigures;
+extern const Statement kReadSwitches;
+extern const Statement kSetSwitch;
+extern const Statement kStatsOverview;
+extern const Statement kStatsQueues;
+extern const Statement kStatsRefresh;
+extern const Statement kStatsRefreshed;
+extern const Statement kStatsState;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

@@ -150,7 +150,9 @@ TEST_F(Install, EveryFunctionIsInAListOfItsFile) {
     }
 }
 
-// Four brokers boot on an empty database at once; the installer's lock keeps them apart.
+// Four brokers boot on an empty database at once; the installer's lock keeps them apart. They try
+// it as the installer does: who waits for it in the server keeps a snapshot, for which the index
+// that the holder builds beside the traffic would wait in turn.
 TEST_F(Install, FourSessionsAtOnceMakeOneSchema) {
     sql.script("drop schema queen cascade");
     std::vector<SqlSession> sessions;
@@ -158,9 +160,10 @@ TEST_F(Install, FourSessionsAtOnceMakeOneSchema) {
     for (const SqlFile& file : read_sql_files()) {
         steps.insert(steps.end(), file.statements.begin(), file.statements.end());
     }
+    const std::string take = "select pg_try_advisory_lock(778120010)";
     for (int i = 0; i < 4; ++i) {
         sessions.push_back(connect());
-        sessions.back().send("select pg_advisory_lock(778120010)");
+        sessions.back().send(take);
     }
     // Each runs one statement at a time once it has the lock, and gives it back at the end.
     std::vector<std::size_t> next(sessions.size(), 0);
@@ -170,7 +173,11 @@ TEST_F(Install, FourSessionsAtOnceMakeOneSchema) {
             if (next[i] > steps.size() || sessions[i].busy()) {
                 continue;
             }
-            sessions[i].finish();
+            const SqlRows answer = sessions[i].finish();
+            if (next[i] == 0 && answer.get(0, 0) == "f") {
+                sessions[i].send(take);
+                continue;
+            }
             if (next[i] == steps.size()) {
                 sessions[i].script("select pg_advisory_unlock(778120010)");
                 ++done;

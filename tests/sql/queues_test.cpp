@@ -21,8 +21,8 @@ protected:
 
 TEST_F(Queues, AnEmptyTenantHasAnEmptyList) {
     EXPECT_EQ(sql.one("select queen.list_queues_v1($1)", {kTenant}),
-              R"({"kvRows": 0, "queues": [], "kvBytes": 0, "timerRows": 0, "queueCount": 0, )"
-              R"("timerBytes": 0})");
+              R"({"kvRows": 0, "queues": [], "kvBytes": 0, "statsAge": 0, "timerRows": 0, )"
+              R"("queueCount": 0, "timerBytes": 0})");
     EXPECT_EQ(sql.one("select queen.queue_detail_v1($1, 'q') is null", {kTenant}), "t");
 }
 

@@ -78,6 +78,19 @@ join queen.log_partitions p on p.id = s.partition_id join queen.queues q on q.id
 where q.tenant_id = $1
 )sql";
 
+/// Dead letters of queue $2, and how many stored messages below the backlog are among them.
+constexpr const char* kLetters = R"sql(
+with figures as (select f.* from queen.queues q, queen._queue_figures(array[q.id], queen._clock()) f
+                 where q.tenant_id = $1 and q.name = $2)
+select jsonb_build_object(
+    'all', (select count(*) from queen.log_dlq d join figures f on f.pid = d.partition_id),
+    'kept', (select count(*) from queen.log_segments s
+             join figures f on f.pid = s.partition_id,
+                  generate_series(s.base_offset, s.end_offset) o
+             where o <= f.done and exists (select from queen.log_dlq d
+                                           where d.partition_id = f.pid and d."offset" = o)))
+)sql";
+
 constexpr const char* kOther = "00000000-0000-0000-0000-000000000002";
 
 class ResourcesProperty : public SqlTest {
@@ -112,7 +125,7 @@ protected:
             const std::string group = any(groups);
             now += pick(0, 4);
             clock(now);
-            switch (pick(0, 8)) {
+            switch (pick(0, 9)) {
             case 0:
             case 1:
             case 2: {
@@ -156,6 +169,13 @@ protected:
                           "g.partition_id",
                           {queue, part});
                 break;
+            case 9: // a group gave a message up
+                sql.query("insert into queen.log_dlq (queue_id, partition_id, consumer_group, "
+                          "\"offset\") select p.queue_id, p.id, g, $4 from queen.log_partitions p "
+                          "join queen.queues q on q.id = p.queue_id, unnest(array[$3, 'h']) g "
+                          "where q.name = $1 and p.name = $2 and p.last_offset >= $4",
+                          {queue, part, group, pick(0, 12)});
+                break;
             case 8: // a cursor that was never made, or was deleted with its group
                 sql.query("delete from queen.log_consumers c using queen.log_partitions p where "
                           "c.partition_id = p.id and p.name = $1 and c.consumer_group = $2",
@@ -165,7 +185,11 @@ protected:
             if (step % 3 != 2) {
                 continue; // looking costs more than doing
             }
-            if (const auto fault = compare(queues, groups); !fault.empty()) {
+            auto fault = compare(queues, groups);
+            if (fault.empty() && step % 6 == 5) {
+                fault = compare_statistics();
+            }
+            if (!fault.empty()) {
                 return "seed " + std::to_string(seed) + " step " + std::to_string(step) + ": " +
                        fault;
             }
@@ -199,6 +223,17 @@ protected:
                                           "queen.list_queues_v1($1) -> 'queues') q where q ->> "
                                           "'name' = $2",
                                           {kTenant, queue});
+                const auto letters = sql.one(kLetters, {kTenant, queue});
+                for (const auto& text : {detail, list}) {
+                    const auto all = std::stol(member(text, "total"));
+                    const auto rest = std::stol(member(text, "pending")) +
+                                      std::stol(member(text, "processing")) +
+                                      std::stol(member(text, "completed"));
+                    if (member(text, "deadLetter") != member(letters, "all") ||
+                        all - rest != std::stol(member(letters, "kept"))) {
+                        return queue + " dead letters\nwant " + letters + "\ngot  " + text;
+                    }
+                }
                 for (const std::string figure : {"pending", "processing"}) {
                     for (const auto& text : {detail, list}) {
                         if (member(text, figure) != member(want, figure)) {
@@ -245,6 +280,38 @@ protected:
         return same(labels, grouped) ? "" : "labels\nwant " + grouped + "\ngot  " + labels;
     }
 
+    /// What a refresh remembers is what counting finds (ST-1, ST-2, ST-3, F-61).
+    std::string compare_statistics() {
+        sql.query("select queen.refresh_stats_step_v1(null, 100)");
+        const auto live = sql.one("select queen.list_queues_v1($1) - 'statsAge'", {kTenant});
+        const auto cached =
+            sql.one("select queen.list_queues_cached_v1($1) - 'statsAge'", {kTenant});
+        if (!same(live, cached)) {
+            return "cached list\nwant " + live + "\ngot  " + cached;
+        }
+        // Medians over several queues are near, not the same.
+        const std::string overview = "- 'statsAge' - 'throughput' #- '{lag,time,median}' #- "
+                                     "'{lag,offset,median}'";
+        const auto now = sql.one("select queen.resources_overview_v1($1) " + overview, {kTenant});
+        const auto then =
+            sql.one("select queen.resources_overview_cached_v1($1) " + overview, {kTenant});
+        if (!same(now, then)) {
+            return "cached overview\nwant " + now + "\ngot  " + then;
+        }
+        const auto group = sql.one(
+            "with wanted as (select m.queue_id, m.consumer_group from "
+            "queen.consumer_groups_metadata m where m.queue_id is not null and m.consumer_group <> "
+            "'__QUEUE_MODE__' union select p.queue_id, c.consumer_group from queen.log_consumers c "
+            "join queen.log_partitions p on p.id = c.partition_id) select "
+            "coalesce(min(concat_ws(' ', q.name, consumer_group, g.backlog, d)), '') from wanted w "
+            "full join queen.group_stats g using (queue_id, consumer_group) join queen.queues q on "
+            "q.id = queue_id, queen.log_queue_depth_v1(q.name, consumer_group, $1) d where "
+            "g.backlog is distinct from (d ->> 'pending')::bigint + (d ->> 'processing')::bigint "
+            "or w is null",
+            {kTenant});
+        return group.empty() ? "" : "group " + group;
+    }
+
     bool same(const std::string& one, const std::string& other) {
         return sql.yes("select $1::jsonb = $2::jsonb", {one, other});
     }
@@ -273,14 +340,14 @@ struct Mutation {
 TEST_F(ResourcesProperty, EveryBrokenVariantIsFalsified) {
     const Mutation mutations[] = {
         // ST-2, F-34: the plain minimum over all groups
-        {"_partition_figures", "FILTER (WHERE c.consumer_group <> '__QUEUE_MODE__') AS named",
+        {"_queue_figures", "FILTER (WHERE c.consumer_group <> '__QUEUE_MODE__') AS named",
          "AS named"},
         // a registered group without a cursor row is forgotten
-        {"_partition_figures", "least(k.named, r.seed)", "k.named"},
+        {"_queue_figures", "least(k.named, r.seed)", "k.named"},
         // what retention took counts as waiting
-        {"_partition_figures", "k.lowest, -1), p.log_start - 1)", "k.lowest, -1), -1)"},
+        {"_queue_figures", "k.lowest, -1), p.log_start - 1)", "k.lowest, -1), -1)"},
         // expired leases hold messages
-        {"_partition_figures", "FILTER (WHERE c.lease_expires_at >= p_now) AS leased", "AS leased"},
+        {"_queue_figures", "FILTER (WHERE c.lease_expires_at >= p_now) AS leased", "AS leased"},
         {"_group_figures", "CASE WHEN c.lease_expires_at >= p_now", "CASE WHEN true"},
         // a cursor that is missing begins at the start whatever the subscription
         {"_group_figures", "WHEN g.at IS NOT NULL", "WHEN false"},
@@ -290,6 +357,24 @@ TEST_F(ResourcesProperty, EveryBrokenVariantIsFalsified) {
         {"log_queue_depth_v1", "OR f.newest_at > v_queue.quiet", ""},
         {"log_queue_depth_v1", "WHEN NOT v_queue.delays OR", "WHEN true OR"},
         {"_offset_until", "v_high := v_seg.base_offset - 1", "v_high := v_low"},
+        // a dead letter is completed, counts for each group, or after retention took it
+        {"_message_stats", "- p_dead_kept", ""},
+        {"_queue_figures", "count(DISTINCT l.\"offset\")", "count(*)"},
+        {"_queue_figures", "BETWEEN p.log_start AND", "BETWEEN -1 AND"},
+        // statistics that forget a change, a group, or where a group begins
+        {"refresh_stats_step_v1", "total = excluded.total, ", ""},
+        {"refresh_stats_step_v1", "WHERE o.queue_id IS NULL\n           OR (o.partitions",
+         "WHERE o.queue_id IS NULL\n           OR 1 < 0 AND (o.partitions"},
+        {"refresh_stats_step_v1",
+         "(o.backlog, o.waits_oldest) IS DISTINCT FROM (n.backlog, n.waits_oldest)", "false"},
+        {"refresh_stats_step_v1", "WHERE w.partitions = q.partitions", ""},
+        {"refresh_stats_step_v1", "greatest(l.committed, p.log_start - 1) AS done",
+         "l.committed AS done"},
+        {"refresh_stats_step_v1", "        UNION\n", "        INTERSECT\n"},
+        {"refresh_stats_step_v1", "DELETE FROM queen.group_stats o\n        WHERE",
+         "DELETE FROM queen.group_stats o\n        WHERE false AND"},
+        {"resources_overview_cached_v1", "min(s.waits_oldest) AS oldest",
+         "max(s.waits_oldest) AS oldest"},
         {"resources_overview_v1", "nullif(q.namespace, '')", "q.namespace"},
         {"list_labels_v1", "sum(f.backlog - f.processing)", "sum(f.backlog)"},
     };

@@ -380,5 +380,19 @@ TEST_F(ResourcesPlan, ListsReadEachPartitionOnce) {
               "log_consumers 0 40100\nlog_partitions 0 20050\nlog_segments 0 0\n");
 }
 
+// A refresh walks twice, for the queue as a whole and for its two groups, and reads a segment for
+// each partition that is behind. It stays within its step, whatever else there is.
+TEST_F(ResourcesPlan, ARefreshReadsThePartitionsOfItsQueuesTwice) {
+    sql.query("select queen.refresh_stats_step_v1(null, 100)"); // nothing is written below
+    const std::string before_q = sql.one("select coalesce((select max(id::text) from queen.queues "
+                                         "where id < (select id from queen.queues where name = "
+                                         "'q')), '00000000-0000-0000-0000-000000000000')");
+    for (const std::string mode : {"auto", "force_generic_plan"}) {
+        EXPECT_EQ(touched("queen.refresh_stats_step_v1('" + before_q + "', 1)", mode),
+                  "log_consumers 0 200\nlog_partitions 0 100\nlog_segments 0 150\n")
+            << mode;
+    }
+}
+
 } // namespace
 } // namespace queen::test

@@ -79,7 +79,10 @@ std::span<const Command> commands() {
                 "or of\n"
                 "the queue's own cursor when no group is named.",
                 kDepthFlags, depth},
-        Command{"overview", "", "Show all queues at one glance.", "", {}, overview},
+        Command{"overview", "", "Show all queues at one glance.",
+                "The figures are counted now, which takes the database a second for each 100,000\n"
+                "partitions; with --cached they are those of the last refresh.",
+                kOverviewFlags, overview},
         Command{"namespaces", "", "List the namespaces in use.", "", {}, namespaces},
         Command{"tasks", "", "List the tasks in use.", "", {}, tasks},
         Command{"candidates", "", "Show what each candidate source does, side by side.",
@@ -89,6 +92,20 @@ std::span<const Command> commands() {
                 "look is one\n"
                 "line.",
                 kCandidatesFlags, candidates},
+        Command{"maintenance",
+                "[push|pop on|off]",
+                "Show or set the switches of all brokers.",
+                "While pop maintenance is on, pops are answered with nothing. The broker that is "
+                "asked\n"
+                "does so at once, the others within switches.refresh (60s).",
+                {},
+                maintenance},
+        Command{"stats refresh",
+                "",
+                "Refresh the statistics of all queues now.",
+                "",
+                {},
+                stats_refresh},
         Command{
             "configure", "QUEUE [OPTION=VALUE...]", "Create a queue or set its options.",
             "Options that are not named go back to their defaults; with --merge they stay. Also\n"

@@ -45,6 +45,8 @@ Result<Exit> depth(Session& session);
 Result<Exit> overview(Session& session);
 Result<Exit> namespaces(Session& session);
 Result<Exit> tasks(Session& session);
+Result<Exit> maintenance(Session& session);
+Result<Exit> stats_refresh(Session& session);
 Result<Exit> candidates(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
@@ -57,7 +59,7 @@ Result<Exit> plugin_inspect(Session& session);
 Result<Exit> plugin_list(Session& session);
 
 extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
-    kDepthFlags, kCandidatesFlags;
+    kDepthFlags, kCandidatesFlags, kOverviewFlags;
 
 /// The page of a queue's partitions that --limit and --after ask for.
 /// @errors invalid_argument

@@ -19,6 +19,18 @@ constexpr std::array kDepth{
     kPage[1],
 };
 
+constexpr std::array kOverview{
+    Flag{"cached", "", "Show what the last refresh found, instead of counting now."},
+};
+
+/// When figures were counted.
+std::string age_of(json::Value seconds) {
+    const std::string text = to_plain(seconds);
+    return text == "0"             ? "counted now"
+           : text.starts_with('-') ? "never refreshed"
+                                   : "as of " + text + " s ago";
+}
+
 constexpr std::int64_t kMostListed = 10'000;
 
 /// A number, or a dash where the broker has none to tell.
@@ -58,6 +70,7 @@ Result<Exit> labels(Session& session, const std::string& label) {
 
 constinit const std::span<const Flag> kPageFlags = kPage;
 constinit const std::span<const Flag> kDepthFlags = kDepth;
+constinit const std::span<const Flag> kOverviewFlags = kOverview;
 
 Result<Query> page_of(const Arguments& arguments) {
     Query query;
@@ -127,7 +140,11 @@ Result<Exit> overview(Session& session) {
     if (auto words = session.arguments.expect(0, 0, ""); !words) {
         return fail(words.error());
     }
-    const auto reply = ask(session, "GET", "/api/v1/resources/overview");
+    Query query;
+    if (session.arguments.has("cached")) {
+        query.emplace_back("stats", "cached");
+    }
+    const auto reply = ask(session, "GET", "/api/v1/resources/overview", query);
     if (!reply) {
         return fail(reply.error());
     }
@@ -148,6 +165,7 @@ Result<Exit> overview(Session& session) {
     }
     counts.add({"in, per second", figure(root["throughput"]["ingestedPerSecond"])});
     counts.add({"out, per second", figure(root["throughput"]["processedPerSecond"])});
+    counts.add({"figures", age_of(root["statsAge"])});
     counts.print(session.terminal.out);
     session.terminal.out << "\n";
     TextTable lag(

@@ -5,6 +5,7 @@
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
 #include "support/recording_source.hpp"
+#include "support/scripted_system_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,6 +71,24 @@ protected:
                              .suppressed = 9,
                              .evictions = 10,
                              .surprises = 11});
+        collect_cluster(page, {.counts = {{"push_requests", 1},
+                                          {"push_messages", 2},
+                                          {"pop_requests", 3},
+                                          {"pop_messages", 4},
+                                          {"ack_requests", 5},
+                                          {"ack_messages", 6},
+                                          {"ack_failed", 7},
+                                          {"db_errors", 8},
+                                          {"of_a_later_version", 9}},
+                               .dead_letters = 10,
+                               .queues = {{"q", 11}},
+                               .groups = {{"q", "g", 12, 13.5s}},
+                               .age = 14s});
+        test::ScriptedSystemStore system;
+        system.on_set_switch = [](SwitchKey, bool, const Done<void>& done) { done({}); };
+        broker::Switches switches(system, parking_, ticker_, clock_, {});
+        switches.pause_pops(true, [](const Result<SwitchStates>&) {});
+        collect_switches(page, switches);
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);
@@ -226,6 +245,21 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_queue_pop_lag_milliseconds{queue=\"q\",stat=\"avg\"}", "2500"},
         {"queen_queue_pop_lag_milliseconds{queue=\"q\",stat=\"max\"}", "4000"},
         {"queen_queue_parked_consumers{queue=\"q\"}", "2"},
+        {"queen_cluster_push_requests_total{scope=\"cluster\"}", "1"},
+        {"queen_cluster_push_messages_total{scope=\"cluster\"}", "2"},
+        {"queen_cluster_pop_requests_total{scope=\"cluster\"}", "3"},
+        {"queen_cluster_pop_messages_total{scope=\"cluster\"}", "4"},
+        {"queen_cluster_ack_requests_total{scope=\"cluster\"}", "5"},
+        {"queen_cluster_ack_messages_total{scope=\"cluster\"}", "6"},
+        {"queen_cluster_ack_total{scope=\"cluster\",result=\"failed\"}", "7"},
+        {"queen_cluster_ack_total{scope=\"cluster\",result=\"completed\"}", "0"},
+        {"queen_cluster_db_errors_total{scope=\"cluster\"}", "8"},
+        {"queen_dlq_depth{scope=\"cluster\"}", "10"},
+        {"queen_dlq_depth_by_queue{queue=\"q\"}", "11"},
+        {"queen_group_lag_messages{queue=\"q\",group=\"g\"}", "12"},
+        {"queen_group_lag_seconds{queue=\"q\",group=\"g\"}", "13.5"},
+        {"queen_statistics_age_seconds", "14"},
+        {"queen_pop_maintenance_mode_enabled", "1"},
         {"queen_parked_long_polls{queue=\"q\"}", "1"},
         {"queen_parked_pops", "1"},
         {"queen_wakes_total{cause=\"floor\"}", "0"},
@@ -312,6 +346,50 @@ TEST_F(Collect, NothingYetIsAGoodPageToo) {
     EXPECT_THAT(read.problems, IsEmpty());
     EXPECT_EQ(read.value("queen_queue_metrics_age_seconds"), "<missing>") << "no minute is over";
     EXPECT_EQ(read.value("queen_process_push_messages_total"), "0");
+}
+
+// Figures of a moment at which nobody had made statistics would all say 0.
+TEST(CollectCluster, WithoutStatisticsThereAreOnlyCounts) {
+    metrics::Page page;
+    collect_cluster(page, {});
+    const auto read = test::parse_exposition(page.text());
+    EXPECT_EQ(read.value("queen_cluster_push_messages_total{scope=\"cluster\"}"), "0");
+    EXPECT_EQ(read.value("queen_dlq_depth{scope=\"cluster\"}"), "<missing>");
+    EXPECT_EQ(read.value("queen_statistics_age_seconds"), "<missing>");
+}
+
+TEST(CollectCluster, WhatIsToldOfABrokerIsWhatThePageReads) {
+    const test::ManualClock clock;
+    metrics::Activity activity(clock);
+    activity.push.requests.add(1);
+    activity.push.messages.add(2);
+    activity.pop.requests.add(3);
+    activity.pop.messages.add(4);
+    activity.ack.requests.add(5);
+    activity.ack.messages.add(6);
+    for (std::size_t i = 0; i < metrics::kAckResults; ++i) {
+        activity.ack.by_result[i].add(10 + i);
+    }
+    const store::StatementCounters statements(clock);
+    ClusterFigures figures;
+    for (const auto& [name, count] : cluster_counts(activity, statements)) {
+        figures.counts.emplace_back(name, static_cast<std::int64_t>(count));
+    }
+    metrics::Page page;
+    collect_cluster(page, figures);
+    const auto read = test::parse_exposition(page.text());
+    for (const auto& [family, value] : {std::pair{"push_requests", "1"},
+                                        {"push_messages", "2"},
+                                        {"pop_requests", "3"},
+                                        {"pop_messages", "4"},
+                                        {"ack_requests", "5"},
+                                        {"ack_messages", "6"},
+                                        {"db_errors", "0"}}) {
+        EXPECT_EQ(read.value("queen_cluster_" + std::string(family) + "_total{scope=\"cluster\"}"),
+                  value);
+    }
+    EXPECT_EQ(read.value("queen_cluster_ack_total{scope=\"cluster\",result=\"completed\"}"), "10");
+    EXPECT_EQ(read.value("queen_cluster_ack_total{scope=\"cluster\",result=\"refused\"}"), "14");
 }
 
 } // namespace

@@ -392,5 +392,70 @@ TEST_F(ReseederTest, CountsWhatItDid) {
     EXPECT_EQ(stats.waiting, 0u);
 }
 
+class ReseederGoneTest : public ReseederTest {
+protected:
+    ReseederGoneTest() {
+        options_.gone = 100;
+        options_.forgot = [this](std::string_view tenant, std::string_view queue) {
+            EXPECT_EQ(tenant, kTenant);
+            woken_.emplace_back(queue);
+        };
+        sources_["ring"] = source_;
+        reseeder().open();
+    }
+    /// A whole walk of one page or more. @return how often the source was told to forget by now
+    std::size_t walk(std::int64_t deleted, std::uint8_t queue_id = 1, int pages = 1,
+                     Nanoseconds window = 0s) {
+        reseeder().reseed("ring", {{queue_key(kTenant, "q"), kTenant, "q"}, "g"}, 1, window);
+        workers_.run_all();
+        for (int i = 1; i <= pages; ++i) {
+            ReseedPage one = page({}, i < pages ? 9 : 0);
+            one.queue_id = uuid_of(queue_id);
+            one.deleted = deleted;
+            answer(one);
+        }
+        EXPECT_EQ(source_->forgotten.size(), woken_.size());
+        return source_->forgotten.size();
+    }
+    struct Walked final : plugin::CandidateSource {
+        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
+        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
+        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
+                    std::span<const plugin::Verdict>) override {}
+        bool reseed_page(const plugin::Scope&, plugin::Ticket,
+                         std::span<const plugin::ReseedRow>) override {
+            return true;
+        }
+        void forget(std::string_view, std::string_view queue, std::string_view) override {
+            forgotten.emplace_back(queue);
+        }
+        std::vector<std::string> forgotten;
+    };
+    const std::shared_ptr<Walked> source_ = std::make_shared<Walked>();
+    std::vector<std::string> woken_;
+};
+
+TEST_F(ReseederGoneTest, AQueueIsForgottenWhenManyOfItsPartitionsWent) {
+    EXPECT_EQ(walk(5000), 0u) << "what went before the source knew the queue";
+    EXPECT_EQ(walk(5099), 0u);
+    EXPECT_EQ(walk(5100, 1, 1, 60s), 0u) << "only a full walk has found what there is";
+    EXPECT_EQ(walk(5100), 1u);
+    EXPECT_EQ(walk(5199), 1u);
+    EXPECT_EQ(walk(5200), 2u);
+    EXPECT_EQ(reseeder().stats().forgotten, 2u);
+}
+
+TEST_F(ReseederGoneTest, ALargeQueueIsForgottenForMore) {
+    EXPECT_EQ(walk(0, 1, 3), 0u);
+    EXPECT_EQ(walk(299, 1, 3), 0u);
+    EXPECT_EQ(walk(300, 1, 3), 1u);
+}
+
+TEST_F(ReseederGoneTest, AQueueThatWasMadeAnewIsForgotten) {
+    EXPECT_EQ(walk(7, 1), 0u);
+    EXPECT_EQ(walk(0, 2), 1u);
+    EXPECT_EQ(walk(0, 2), 1u);
+}
+
 } // namespace
 } // namespace queen::broker

@@ -48,19 +48,22 @@ struct Api::Broker {
           parking(api.ticker, api.clock, {}), announcer(sources, parking),
           push(api.store, announcer, api.clock,
                {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
-          pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock, {}),
+          switches(api.system, parking, api.ticker, api.clock, {}),
+          pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock,
+              {.paused = [this] { return switches.pops_paused(); }}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30)),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
-          routes({push, pop, acks, admin, api.workers, api.settings, "1.2.3",
+          statistics(api.system, admin.figures(), api.clock, {}),
+          routes({push, pop, acks, admin, statistics, switches, api.workers, api.settings, "1.2.3",
                   [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
                   [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
                   [](json::Writer& writer) {
                       writer.begin_object().key("uptime").integer(5).end_object();
                   },
-                  [] {
-                      return http::Reply{.body = "queen_page 1\n",
-                                         .content_type = "text/plain; version=0.0.4",
-                                         .headers = {}};
+                  [](const std::function<void(http::Reply)>& reply) {
+                      reply({.body = "queen_page 1\n",
+                             .content_type = "text/plain; version=0.0.4",
+                             .headers = {}});
                   },
                   api.security.cipher.get(), api.security.verifier.get()}) {}
 
@@ -68,9 +71,11 @@ struct Api::Broker {
     broker::Parking parking;
     broker::Announcer announcer;
     broker::Push push;
+    broker::Switches switches;
     broker::Pop pop;
     broker::Acks acks;
     broker::Admin admin;
+    broker::Statistics statistics;
     http::Routes routes;
 };
 

@@ -7,6 +7,7 @@
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
+#include "support/scripted_system_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -68,6 +69,7 @@ public:
     ManualTicker ticker{clock};
     ManualWorkers workers;
     FakeStore store{workers};
+    ScriptedSystemStore system; ///< a question that the test did not script fails
 
 private:
     struct Broker;

@@ -76,23 +76,32 @@ TEST(ResourceCommands, OverviewShowsCountsAndLag) {
     const Outcome outcome = at(server, {"overview"});
     EXPECT_EQ(outcome.exit, Exit::ok) << outcome.err;
     EXPECT_EQ(outcome.out, "THERE ARE\n"
-                           "queues               3\n"
-                           "partitions          12\n"
-                           "namespaces           2\n"
-                           "tasks                0\n"
-                           "messages           100\n"
-                           "pending              7\n"
-                           "processing           1\n"
-                           "completed           92\n"
-                           "dead letters         0\n"
-                           "in, per second   0.333\n"
-                           "out, per second      -\n"
+                           "queues                     3\n"
+                           "partitions                12\n"
+                           "namespaces                 2\n"
+                           "tasks                      0\n"
+                           "messages                 100\n"
+                           "pending                    7\n"
+                           "processing                 1\n"
+                           "completed                 92\n"
+                           "dead letters               0\n"
+                           "in, per second         0.333\n"
+                           "out, per second            -\n"
+                           "figures          counted now\n"
                            "\n"
                            "PARTITIONS BEHIND BY  AVG  MEDIAN   MIN  MAX\n"
                            "messages                4       4     1    7\n"
                            "seconds               1.5       1  0.25    3\n");
     EXPECT_EQ(server.seen().at(0).target, "/api/v1/resources/overview");
     EXPECT_THAT(at(server, {"overview", "--json"}).out, HasSubstr("{\"queues\":3,"));
+}
+
+TEST(ResourceCommands, OverviewSaysHowOldItsFiguresAre) {
+    ScriptedServer server(in_order(
+        {{200, R"({"statsAge":6.5})", {}, false}, {200, R"({"statsAge":-1})", {}, false}}));
+    EXPECT_THAT(at(server, {"overview", "--cached"}).out, HasSubstr("as of 6.5 s ago\n"));
+    EXPECT_EQ(server.seen().at(0).target, "/api/v1/resources/overview?stats=cached");
+    EXPECT_THAT(at(server, {"overview", "--cached"}).out, HasSubstr("never refreshed\n"));
 }
 
 TEST(ResourceCommands, LabelsAreListed) {

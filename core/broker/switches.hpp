@@ -1,0 +1,81 @@
+// broker/switches.hpp - the switches of all brokers, as this one knows them.
+//
+// The database holds them. This broker reads them when it starts, 5 s later and then each interval,
+// so a switch that is set on another broker holds here after one interval at the latest; one that
+// is set here holds here when the answer goes out.
+//
+//   set   -> waits for the sets before it -> database -> known here -> answer
+//   poll  -> database -> known here, unless a set began or ended meanwhile: its read may be older
+#pragma once
+#include "base/workers.hpp"
+#include "broker/parking.hpp"
+#include "ports/system_store.hpp"
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace queen::broker {
+
+/// Pops ask whether they are paused; administrators set it. When pops become paused everyone who
+/// waits looks once more, and so hears it.
+///
+/// Invariant: with nothing under way and no other broker that sets, what is known here is what the
+/// database holds.
+/// Locks: `mutex_` is a leaf; nothing is called while it is held.
+/// @thread any
+/// @source SW-1, SW-2
+class Switches {
+public:
+    struct Options {
+        std::chrono::milliseconds wait{30'000};        ///< for a session
+        std::chrono::milliseconds every{60'000};       ///< between two reads
+        std::function<void(const std::string&)> log{}; ///< a line when something changed or failed
+    };
+    /// The first read after the start comes sooner than `every`: a broker that started while the
+    /// database was away hears of a pause early.
+    static constexpr std::chrono::seconds kFirst{5};
+
+    Switches(SystemStore& store, Parking& parking, Ticker& ticker, const Clock& clock,
+             Options options);
+
+    /// Reads the switches and begins to read them again and again. `done` after the first read.
+    void start(Done<void> done);
+    /// No read begins any more.
+    void stop();
+
+    bool pops_paused() const noexcept { return pops_paused_.load(std::memory_order_relaxed); }
+    SwitchStates known() const;
+
+    /// @errors (to done) those of the store; what is known here then changes with the next read
+    void pause_pops(bool paused, Done<SwitchStates> done);
+
+private:
+    struct Wanted {
+        bool paused;
+        Done<SwitchStates> done;
+    };
+    void arm(std::chrono::milliseconds after);
+    void read(Done<void> done);
+    void apply(const SwitchStates& states); // wakes who has to hear it
+    void set_next();
+
+    SystemStore& store_;
+    Parking& parking_;
+    Ticker& ticker_;
+    const Clock& clock_;
+    const Options options_;
+    std::atomic<bool> pops_paused_{false};
+    mutable std::mutex mutex_;
+    SwitchStates known_;
+    std::uint64_t sets_ = 0; ///< ended; a read during which one ended or is under way is dropped
+    std::uint64_t reads_ = 0, believed_ = 0; ///< begun; the latest of them that was believed
+    std::deque<Wanted> wanted_;              ///< the first one is under way
+    bool running_ = false;
+    bool failing_ = false; ///< the last read failed, and that was logged
+    Ticker::Id timer_ = 0;
+};
+
+} // namespace queen::broker
