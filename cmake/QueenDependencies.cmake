@@ -1,6 +1,7 @@
 # Debian 12 packages only; docs/dependencies.md says what each is for.
 find_package(Threads REQUIRED)
-find_package(Poco REQUIRED COMPONENTS Foundation Net Util DataPostgreSQL)
+find_package(Poco REQUIRED COMPONENTS Foundation Net NetSSL Crypto Util DataPostgreSQL)
+find_package(OpenSSL 3.0 REQUIRED)
 find_package(PostgreSQL REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(tl-expected REQUIRED)

@@ -5,7 +5,8 @@
 -- committer can never land behind a cursor (K01).
 -- Lock order: queue creation keys ascending, queues, log_partitions by id, leaves. Rows are locked
 -- FOR NO KEY UPDATE: the stronger FOR UPDATE would block the foreign key checks of pops (LK-3).
--- Errors: 22023 for arguments that do not fit together (text starts with QMULTI or QPUSH),
+-- Errors: 22023 for arguments that do not fit together (text starts with QMULTI or QPUSH) and for
+-- clear text on an encrypted queue from a caller that knows no encryption (QENCRYPT),
 -- 40001 when a partition was deleted under the push (QVANISHED): a retry makes it again.
 
 -- Appends one segment to a partition that exists; the caller named it by id. Window in seconds.
@@ -175,6 +176,24 @@ BEGIN
 END $$;
 
 -- @
+-- The answer to a segment whose form is not the queue's: {status: form, encrypted} with what the
+-- queue wants; nothing of it is written, and its caller packs it again. The flag is read after the
+-- partition's lock and not held to the commit: a push that overlaps a configure may count as the
+-- earlier of the two, one that begins after its answer sees it (ENC-5).
+-- A caller of the first release says nothing about its frames, which are clear text, and knows no
+-- such answer. It gets an error.
+CREATE OR REPLACE FUNCTION queen._other_form(
+    p_enabled boolean, p_encrypted boolean, p_queue text) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF p_encrypted IS NULL THEN
+        RAISE EXCEPTION 'QENCRYPT: queue % is encrypted, and this broker''s version does not encrypt',
+            p_queue USING ERRCODE = '22023';
+    END IF;
+    RETURN jsonb_build_object('status', 'form', 'encrypted', p_enabled);
+END $$;
+
+-- @
 -- Appends one segment, creating queue and partition if need be.
 -- Result: {status: queued, partitionId, baseOffset, createdAt} or, when any hash is inside the
 -- dedup window already and then nothing was written, {status: duplicate, partitionId,
@@ -184,24 +203,32 @@ END $$;
 -- p_verified: every offset up to it was compared by the broker; -1 vouches for nothing. It is
 -- believed as it stands, so it must have been read under the row's lock; a broker that compared on
 -- its own vouches for a span instead, which _append judges (DED-4).
+-- p_encrypted: whether the frames are; when that is not what the queue wants, {status: form,
+-- encrypted: what it wants} and nothing was written. Null is a caller of the first release.
+-- The predecessor goes in the same transaction: two that fit one call would fail it (DM-4).
+DROP FUNCTION IF EXISTS queen.log_push_one_v1(
+    text, text, integer, bytea, bigint, bytea, uuid, integer, uuid, uuid, bigint, bigint,
+    timestamptz);
 CREATE OR REPLACE FUNCTION queen.log_push_one_v1(
     p_queue text, p_partition text, p_count integer, p_hashes bytea, p_verified bigint,
     p_blob bytea, p_pid uuid DEFAULT NULL, p_window integer DEFAULT NULL,
     p_tenant uuid DEFAULT '00000000-0000-0000-0000-000000000001',
     p_vouch_pid uuid DEFAULT NULL, p_vouch_from bigint DEFAULT NULL,
-    p_vouch_upto bigint DEFAULT NULL, p_vouch_at timestamptz DEFAULT NULL)
+    p_vouch_upto bigint DEFAULT NULL, p_vouch_at timestamptz DEFAULT NULL,
+    p_encrypted boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
-    v_pid    uuid := p_pid;
-    v_window integer := p_window;
+    v_pid     uuid := p_pid;
+    v_window  integer := p_window;
+    v_enabled boolean;
 BEGIN
     IF v_pid IS NULL OR v_window IS NULL THEN
         IF coalesce(p_queue, '') = '' OR coalesce(p_partition, '') = '' THEN
             RAISE EXCEPTION 'QPUSH: empty queue or partition name' USING ERRCODE = '22023';
         END IF;
         PERFORM queen._provision(ARRAY[p_tenant], ARRAY[p_queue], ARRAY[p_partition]);
-        SELECT p.id, q.dedup_window_seconds INTO v_pid, v_window
+        SELECT p.id, q.dedup_window_seconds, q.encryption_enabled INTO v_pid, v_window, v_enabled
         FROM queen.queues q
         JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = p_partition
         WHERE q.tenant_id = p_tenant AND q.name = p_queue;
@@ -209,6 +236,13 @@ BEGIN
             RAISE EXCEPTION 'QVANISHED: partition % of queue % was deleted', p_partition, p_queue
                 USING ERRCODE = '40001';
         END IF;
+    ELSE
+        SELECT q.encryption_enabled INTO v_enabled
+        FROM queen.log_partitions p JOIN queen.queues q ON q.id = p.queue_id
+        WHERE p.id = v_pid;
+    END IF;
+    IF v_enabled <> coalesce(p_encrypted, false) THEN -- a partition that is gone: _append says so
+        RETURN queen._other_form(v_enabled, p_encrypted, p_queue);
     END IF;
     RETURN queen._append(v_pid, v_window, p_count, p_hashes, p_verified, p_blob,
                          p_vouch_pid, p_vouch_from, p_vouch_upto, p_vouch_at);
@@ -225,12 +259,17 @@ LANGUAGE sql IMMUTABLE AS $$ SELECT '5s' $$;
 -- Appends many segments in one transaction: an array of results like those of log_push_one_v1, in
 -- input order. A duplicate leaves its neighbours alone; an error fails the whole call, 55P03 among
 -- them when a row stays locked. Segments of one partition keep their input order. The four arrays
--- of vouches are all there or all null; an element of zeros or null vouches for nothing.
+-- of vouches are all there or all null; an element of zeros or null vouches for nothing. A segment
+-- in another form than its queue's leaves its neighbours alone, too.
+DROP FUNCTION IF EXISTS queen.log_push_multi_v1(
+    text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], uuid[], bigint[], bigint[],
+    timestamptz[]);
 CREATE OR REPLACE FUNCTION queen.log_push_multi_v1(
     p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
     p_verified bigint[], p_blobs bytea[], p_tenants uuid[] DEFAULT NULL,
     p_vouch_pids uuid[] DEFAULT NULL, p_vouch_from bigint[] DEFAULT NULL,
-    p_vouch_upto bigint[] DEFAULT NULL, p_vouch_at timestamptz[] DEFAULT NULL)
+    p_vouch_upto bigint[] DEFAULT NULL, p_vouch_at timestamptz[] DEFAULT NULL,
+    p_encrypted boolean[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -247,7 +286,8 @@ BEGIN
        OR coalesce(cardinality(p_vouch_pids), v_n) <> v_n
        OR cardinality(p_vouch_from) IS DISTINCT FROM cardinality(p_vouch_pids)
        OR cardinality(p_vouch_upto) IS DISTINCT FROM cardinality(p_vouch_pids)
-       OR cardinality(p_vouch_at) IS DISTINCT FROM cardinality(p_vouch_pids) THEN
+       OR cardinality(p_vouch_at) IS DISTINCT FROM cardinality(p_vouch_pids)
+       OR coalesce(cardinality(p_encrypted), v_n) <> v_n THEN
         RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
     END IF;
     IF v_n = 0 THEN
@@ -271,19 +311,23 @@ BEGIN
     FOR NO KEY UPDATE;
 
     FOR v_seg IN
-        SELECT w.ord::integer AS ord, p.id AS pid, q.dedup_window_seconds AS win
+        SELECT w.ord::integer AS ord, p.id AS pid, q.dedup_window_seconds AS win,
+               q.encryption_enabled AS enabled
         FROM unnest(v_tenants, p_queues, p_partitions) WITH ORDINALITY
              AS w (tenant, queue, part, ord)
         JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
         JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
         ORDER BY p.id, w.ord
     LOOP
-        v_results[v_seg.ord] := queen.log_push_one_v1(
-            p_queues[v_seg.ord], p_partitions[v_seg.ord], p_counts[v_seg.ord],
-            p_hashes[v_seg.ord], p_verified[v_seg.ord], p_blobs[v_seg.ord],
-            v_seg.pid, v_seg.win, v_tenants[v_seg.ord],
-            p_vouch_pids[v_seg.ord], p_vouch_from[v_seg.ord], p_vouch_upto[v_seg.ord],
-            p_vouch_at[v_seg.ord]);
+        IF v_seg.enabled = coalesce(p_encrypted[v_seg.ord], false) THEN
+            v_results[v_seg.ord] := queen._append(
+                v_seg.pid, v_seg.win, p_counts[v_seg.ord], p_hashes[v_seg.ord],
+                p_verified[v_seg.ord], p_blobs[v_seg.ord], p_vouch_pids[v_seg.ord],
+                p_vouch_from[v_seg.ord], p_vouch_upto[v_seg.ord], p_vouch_at[v_seg.ord]);
+        ELSE
+            v_results[v_seg.ord] := queen._other_form(
+                v_seg.enabled, p_encrypted[v_seg.ord], p_queues[v_seg.ord]);
+        END IF;
         v_done := v_done + 1;
     END LOOP;
     IF v_done <> v_n THEN
@@ -356,10 +400,11 @@ END $$;
 -- @
 SELECT queen._keep_only(ARRAY[
     'log_push_one_v1(text, text, integer, bytea, bigint, bytea, uuid, integer, uuid, uuid, bigint, '
-        || 'bigint, timestamptz)',
+        || 'bigint, timestamptz, boolean)',
+    '_other_form(boolean, boolean, text)',
     '_push_lock_timeout()',
     'log_push_multi_v1(text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], uuid[], '
-        || 'bigint[], bigint[], timestamptz[])',
+        || 'bigint[], bigint[], timestamptz[], boolean[])',
     'log_segment_at_v1(uuid, bigint)',
     'log_window_hashes_v1(uuid, bigint, boolean, bigint)',
     '_append(uuid, integer, integer, bytea, bigint, bytea, uuid, bigint, bigint, timestamptz)',

@@ -519,9 +519,11 @@ END $$;
 -- Extends every live lease of a worker to now + p_seconds, at least one second; never shortens one.
 -- Result: {renewed, expiresAt (the earliest, null without one)}. p_pids names the partitions, when
 -- the caller knows them; without it all cursors are read, since an index on worker_id would cost
--- each claim and each ack their HOT update.
+-- each claim and each ack their HOT update. Leases of other tenants than p_tenant are left as they
+-- are, as if nobody knew them (TEN-3); null is a caller of the first release, which has one tenant.
+DROP FUNCTION IF EXISTS queen.log_renew_lease_v1(text, integer, uuid[]);
 CREATE OR REPLACE FUNCTION queen.log_renew_lease_v1(
-    p_worker text, p_seconds integer, p_pids uuid[] DEFAULT NULL)
+    p_worker text, p_seconds integer, p_pids uuid[] DEFAULT NULL, p_tenant uuid DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -531,6 +533,9 @@ BEGIN
     PERFORM 1 FROM queen.log_consumers c
     WHERE c.worker_id = p_worker AND p_worker <> '' AND c.lease_expires_at > v_now
       AND (p_pids IS NULL OR c.partition_id = ANY (p_pids))
+      AND (p_tenant IS NULL OR EXISTS (
+              SELECT FROM queen.log_partitions p JOIN queen.queues q ON q.id = p.queue_id
+              WHERE p.id = c.partition_id AND q.tenant_id = p_tenant))
     ORDER BY c.partition_id, c.consumer_group
     FOR UPDATE;
     WITH renewed AS (
@@ -539,6 +544,9 @@ BEGIN
             v_now + make_interval(secs => greatest(coalesce(p_seconds, 1), 1)))
         WHERE c.worker_id = p_worker AND p_worker <> '' AND c.lease_expires_at > v_now
           AND (p_pids IS NULL OR c.partition_id = ANY (p_pids))
+          AND (p_tenant IS NULL OR EXISTS (
+                  SELECT FROM queen.log_partitions p JOIN queen.queues q ON q.id = p.queue_id
+                  WHERE p.id = c.partition_id AND q.tenant_id = p_tenant))
         RETURNING c.lease_expires_at)
     SELECT jsonb_build_object('renewed', count(*),
                               'expiresAt', queen._iso(min(r.lease_expires_at)))
@@ -573,5 +581,5 @@ SELECT queen._keep_only(ARRAY[
     'log_ack_v1(text, text, text, text, bigint, boolean, bigint, uuid)',
     'log_ack_multi_v1(uuid[], text[], bigint[], text[], bigint[], uuid, bigint[])',
     'log_ack_by_hash_v1(uuid, text, text, bytea[], text[], uuid, text[], bigint[], uuid[], text[], uuid[], text[], bytea[], boolean[], timestamptz[], boolean)',
-    'log_renew_lease_v1(text, integer, uuid[])',
+    'log_renew_lease_v1(text, integer, uuid[], uuid)',
     'log_release_undelivered_v1(uuid, text, text)']);

@@ -6,7 +6,7 @@ QUEEN_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # docs/dependencies.md says what each is for.
 QUEEN_BUILD_PACKAGES=(
     cmake ninja-build g++ ccache lld pkg-config
-    libpoco-dev libyaml-cpp-dev libboost-dev libboost-filesystem-dev libboost-system-dev
+    libpoco-dev libssl-dev libyaml-cpp-dev libboost-dev libboost-filesystem-dev libboost-system-dev
     libzstd-dev libxxhash-dev libexpected-dev rapidjson-dev libpq-dev prometheus-cpp-dev
     postgresql-15
 )

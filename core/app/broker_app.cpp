@@ -4,6 +4,7 @@
 #include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
 #include "app/plugin_services.hpp"
+#include "auth/authenticator.hpp"
 #include "base/json.hpp"
 #include "base/ticker.hpp"
 #include "broker/ack.hpp"
@@ -14,10 +15,10 @@
 #include "broker/counted_source.hpp"
 #include "broker/dead_letters.hpp"
 #include "broker/dedup_cache.hpp"
+#include "broker/figure_reads.hpp"
 #include "broker/groups.hpp"
 #include "broker/maintenance/retention.hpp"
 #include "broker/maintenance/scheduler.hpp"
-#include "broker/figure_reads.hpp"
 #include "broker/message_browser.hpp"
 #include "broker/parking.hpp"
 #include "broker/pop.hpp"
@@ -36,9 +37,9 @@
 #include "store/executor.hpp"
 #include "store/installer.hpp"
 #include "store/pg_group_store.hpp"
-#include "store/pg_retention_store.hpp"
 #include "store/pg_letter_store.hpp"
 #include "store/pg_message_store.hpp"
+#include "store/pg_retention_store.hpp"
 #include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
@@ -150,6 +151,7 @@ struct BrokerApp::Parts {
         : settings(loaded.settings), effective(loaded.effective) {}
 
     Result<void> judge_plugins(const std::stop_token& stop);
+    Result<void> prepare_security(const std::stop_token& stop);
     Result<void> open_database(const std::stop_token& stop);
     Result<void> load_plugins(const std::stop_token& stop);
     Result<void> plan_maintenance(const std::stop_token& stop);
@@ -177,6 +179,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<pluginhost::PluginHost> plugins;
     std::vector<BrokerMetrics::NamedSource> counted_sources;
     std::unique_ptr<broker::Sources> sources;
+    std::shared_ptr<const Cipher> cipher;     ///< null: no key
+    std::unique_ptr<TickerThread> key_reader; ///< reads published keys, which may take seconds
+    std::shared_ptr<const auth::Verifier> verifier; ///< null: authentication is off
     std::shared_ptr<metrics::Activity> activity;
     std::unique_ptr<broker::Announcer> announcer;
     std::unique_ptr<broker::DedupCache> dedup; ///< null when switched off
@@ -216,6 +221,39 @@ Result<void> BrokerApp::Parts::judge_plugins(const std::stop_token&) {
     }
     if (!problems.empty()) {
         return fail(Errc::invalid_argument, joined(problems));
+    }
+    return {};
+}
+
+/// What protects messages and who may ask for them: before anything listens.
+Result<void> BrokerApp::Parts::prepare_security(const std::stop_token&) {
+    auto& logger = Poco::Logger::get("queend");
+    if (!settings.encryption.key.empty()) {
+        auto made = Cipher::from_hex(settings.encryption.key);
+        if (!made) {
+            return fail(made.error().code, "encryption.key: " + made.error().message);
+        }
+        cipher = std::make_shared<const Cipher>(std::move(*made));
+    }
+    logger.information(cipher ? "encryption on: payloads of encrypted queues are stored under "
+                                "AES-256-GCM"
+                              : "encryption off: there is no encryption.key, and encrypted queues "
+                                "take no messages");
+    if (settings.auth.enabled) {
+        key_reader = std::make_unique<TickerThread>(clock);
+        auto made =
+            auth::make_verifier(settings.auth, {*key_reader, clock, [](const std::string& line) {
+                                                    Poco::Logger::get("queend").warning(line);
+                                                }});
+        if (!made) {
+            return fail(std::move(made).error());
+        }
+        verifier = std::move(*made);
+    }
+    logger.information(verifier ? "authentication on: algorithm " + settings.auth.algorithm
+                                : std::string("authentication off: nobody is asked for a token"));
+    if (settings.tenancy.header) {
+        logger.information("tenants come in the header x-queen-tenant");
     }
     return {};
 }
@@ -378,7 +416,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                               .wait = wait,
-                              .activity = activity},
+                              .activity = activity,
+                              .encryption = std::make_shared<broker::Encryption>(cipher)},
         dedup.get());
     switches = std::make_unique<broker::Switches>(
         *system_store, *parking, *ticker, clock,
@@ -467,7 +506,9 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                          const broker::ClusterFigureReads::Figures& figures) {
                     reply({.body = metrics->prometheus(figures.get()),
                            .content_type = std::string(metrics::Page::kContentType),
-                           .headers = {}});
+                           .headers = {},
+                           .cipher = cipher.get(),
+                           .verifier = verifier.get()});
                 });
             }});
     read_switches();
@@ -495,8 +536,8 @@ Result<std::unique_ptr<BrokerApp>> BrokerApp::start(const settings::Loaded& load
                                                     const std::stop_token& stop) {
     std::unique_ptr<BrokerApp> app(new BrokerApp(std::make_unique<Parts>(loaded)));
     auto& parts = *app->parts_;
-    for (const auto step : {&Parts::judge_plugins, &Parts::open_database, &Parts::load_plugins,
-                            &Parts::plan_maintenance, &Parts::open_network}) {
+    for (const auto step : {&Parts::judge_plugins, &Parts::prepare_security, &Parts::open_database,
+                            &Parts::load_plugins, &Parts::plan_maintenance, &Parts::open_network}) {
         auto done = (parts.*step)(stop);
         if (stop.stop_requested()) {
             return fail(Errc::shutting_down, "stopped before it was ready");
@@ -552,6 +593,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     // Nothing runs any more. Timers refer to the parking, requests to everything.
     parts.front.reset();
     parts.ticker.reset();
+    parts.key_reader.reset();
     parts.routes.reset();
     if (parts.postgres) {
         if (const auto stopped = parts.postgres->stop(EmbeddedPostgres::Shutdown::fast); !stopped) {

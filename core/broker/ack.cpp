@@ -362,8 +362,10 @@ void Acks::ack(AckRequest request, std::function<void(std::vector<AckItemResult>
     std::make_shared<Job>(*this, std::move(request), std::move(done))->start();
 }
 
-void Acks::extend(std::string lease_id, std::chrono::seconds seconds, Done<RenewOutcome> done) {
-    store_.renew_lease(clock_.now() + wait_, std::move(lease_id), seconds, std::move(done));
+void Acks::extend(std::string tenant, std::string lease_id, std::chrono::seconds seconds,
+                  Done<RenewOutcome> done) {
+    store_.renew_lease(clock_.now() + wait_, std::move(tenant), std::move(lease_id), seconds,
+                       std::move(done));
 }
 
 } // namespace queen::broker

@@ -31,8 +31,8 @@ struct AckItemResult {
     bool success = false;
     std::string error; ///< empty: null in the answer
     bool lease_released = false;
-    bool dlq = false;  ///< this message became a dead letter
-    bool noop = false; ///< completed before
+    bool dlq = false;           ///< this message became a dead letter
+    bool noop = false;          ///< completed before
     std::int64_t conflated = 0; ///< messages that this ack skipped (CF-2)
 };
 
@@ -56,7 +56,8 @@ public:
     /// Results in item order. @thread worker; `done` runs once, on a worker.
     void ack(AckRequest request, std::function<void(std::vector<AckItemResult>)> done);
     /// @thread worker
-    void extend(std::string lease_id, std::chrono::seconds seconds, Done<RenewOutcome> done);
+    void extend(std::string tenant, std::string lease_id, std::chrono::seconds seconds,
+                Done<RenewOutcome> done);
 
 private:
     struct Job;

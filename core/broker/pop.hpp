@@ -43,7 +43,7 @@ struct PopBatch {
     bool conflates = false;        ///< the group takes the newest of each partition alone (CF-1)
     bool conflict = false;         ///< and the pop wanted something else
     std::optional<PopSize> chosen; ///< with autopilot: what the pop went by
-    bool paused = false; ///< nothing, because pops are paused
+    bool paused = false;           ///< nothing, because pops are paused
 };
 
 /// A pop that may wait. Whoever asked keeps it, weakly, to call abandon() when the client goes.

@@ -21,6 +21,16 @@ constexpr int kTransientTries = 3;
 constexpr std::string_view kLockNotAvailable = "55P03";
 constexpr const char* kLocked = "the partition is locked in the database; try again";
 
+/// A segment that comes back for its form is packed anew this often: each time is a configure that
+/// went in between.
+constexpr int kFormTries = 4;
+constexpr const char* kNoKey = "the queue is encrypted and this broker has no encryption key";
+constexpr const char* kFormChanges = "the queue's encryption is being changed; try again";
+
+std::shared_ptr<Encryption> or_none(std::shared_ptr<Encryption> encryption) {
+    return encryption ? std::move(encryption) : std::make_shared<Encryption>();
+}
+
 } // namespace
 
 /// One request until its answer. Lives in the callbacks of the statement under way.
@@ -49,6 +59,11 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     };
 
     using Group = PushLayout::Group;
+    /// How a group's frames are packed.
+    struct Form {
+        bool encrypted = false;
+        int changes = 0;
+    };
 
     void start() {
         assign_ids();
@@ -57,7 +72,13 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     }
 
     void assign_ids() {
+        for (auto& item : request.items) {
+            item.producer_sub = request.producer_sub;
+        }
         layout = lay_out(request.items, push.ids_);
+        for (const auto& group : layout.groups) {
+            forms.push_back({push.encryption_->wanted(request.tenant, group.queue)});
+        }
         for (std::size_t i = 0; i < request.items.size(); ++i) {
             PushItemResult result;
             result.message_id = layout.slots[i].message_id;
@@ -79,7 +100,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         const auto planned = calls.size();
         std::size_t bytes = 0;
         for (const auto g : wanted) {
-            const auto& segment = segments[g] = pack(layout.groups[g]);
+            const auto& segment = segments[g] = pack(g);
             const auto size = segment.blob.size();
             if (calls.size() == planned ||
                 calls.back().groups.size() >= push.options_.call_segments ||
@@ -92,8 +113,9 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
         }
     }
 
-    PushSegment pack(const Group& group) const {
-        return push.packer_.pack(request.tenant, group, request.items, layout);
+    PushSegment pack(std::size_t g) const {
+        return push.packer_.pack(request.tenant, layout.groups[g], request.items, layout,
+                                 forms[g].encrypted);
     }
 
     /// The segment as planned; one that is sent again is packed again, which is rare, instead of
@@ -101,7 +123,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     PushSegment take_segment(std::size_t g) {
         const auto packed = segments.find(g);
         if (packed == segments.end()) {
-            return pack(layout.groups[g]);
+            return pack(g);
         }
         auto segment = std::move(packed->second);
         segments.erase(packed);
@@ -190,6 +212,12 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             const auto g = call.groups[n];
             const auto& outcome = outcomes[n];
             auto& group = layout.groups[g];
+            if (outcome.wants_encrypted) { // before anything was compared
+                if (change_form(g, *outcome.wants_encrypted)) {
+                    again.push_back(g);
+                }
+                continue;
+            }
             if (push.dedup_ != nullptr) {
                 const auto& asked = call.asked[n];
                 push.dedup_->told(asked.key, asked.fingerprints, asked.vouch, outcome);
@@ -206,6 +234,20 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
             push.announcer_.arrived(request.tenant, queue, plugin::Origin::push, list);
         }
         plan(again);
+    }
+
+    /// False when the group cannot be stored that way: then its items are in error.
+    bool change_form(std::size_t g, bool encrypted) {
+        push.encryption_->learn(request.tenant, layout.groups[g].queue, encrypted);
+        const bool keyless = encrypted && push.encryption_->cipher() == nullptr;
+        if (!keyless && forms[g].changes++ < kFormTries) {
+            forms[g].encrypted = encrypted;
+            return true;
+        }
+        for (const auto i : layout.groups[g].items) {
+            results[i].error = keyless ? kNoKey : kFormChanges;
+        }
+        return false;
     }
 
     void queued(const Group& group, const PushOutcome& outcome) {
@@ -334,6 +376,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     std::function<void(std::vector<PushItemResult>)> done;
     std::vector<PushItemResult> results;
     PushLayout layout;
+    std::vector<Form> forms;                               ///< by group
     std::unordered_map<std::size_t, PushSegment> segments; ///< packed and not sent yet, by group
     std::deque<Call> calls;
     std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
@@ -342,8 +385,10 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options options,
            DedupCache* dedup)
     : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
-      dedup_(dedup), packer_(options_.zstd_level),
-      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
+      dedup_(dedup),
+      packer_(options_.zstd_level, options_.encryption ? options_.encryption->cipher() : nullptr),
+      activity_(metrics::Activity::or_own(options_.activity, clock)),
+      encryption_(or_none(options_.encryption)) {}
 
 void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
     if (request.items.empty()) {

@@ -1,5 +1,6 @@
 #include "broker/segment_packer.hpp"
 
+#include "base/assert.hpp"
 #include "base/text.hpp"
 #include "model/frame.hpp"
 #include "model/names.hpp"
@@ -39,21 +40,30 @@ PushLayout lay_out(std::vector<PushItem>& items, Uuid7& ids) {
 }
 
 PushSegment SegmentPacker::pack(const std::string& tenant, const PushLayout::Group& group,
-                                const std::vector<PushItem>& items,
-                                const PushLayout& layout) const {
+                                const std::vector<PushItem>& items, const PushLayout& layout,
+                                bool encrypted) const {
+    QUEEN_ASSERT(!encrypted || cipher_ != nullptr, "nothing is encrypted without a key");
     PushSegment segment;
     segment.tenant = tenant;
     segment.queue = group.queue;
     segment.partition = group.partition;
     segment.count = static_cast<std::uint32_t>(group.items.size());
+    segment.encrypted = encrypted;
     std::string frames;
+    std::string sealed;
     for (const auto i : group.items) {
         const auto& item = items[i];
-        // The id's length was checked with the request, so a frame cannot be refused here.
+        if (encrypted) {
+            sealed = cipher_->seal(item.payload);
+        }
+        // The lengths of id and subject were checked with the request, so a frame cannot be refused
+        // here.
         (void)append_frame(frames, {.message_id = layout.slots[i].message_id,
                                     .trace_id = item.trace_id,
                                     .transaction_id = item.transaction_id,
-                                    .payload = item.payload});
+                                    .producer_sub = item.producer_sub,
+                                    .payload = encrypted ? sealed : item.payload,
+                                    .encrypted = encrypted});
         segment.hashes.append(layout.slots[i].hash.view());
     }
     segment.blob = compress_segment(frames, zstd_level_);

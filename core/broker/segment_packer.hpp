@@ -1,4 +1,5 @@
 #pragma once
+#include "model/encryption.hpp"
 #include "model/hash.hpp"
 #include "model/uuid7.hpp"
 #include "ports/store.hpp"
@@ -17,6 +18,9 @@ struct PushItem {
     std::string transaction_id; ///< empty: the minted message id
     std::string_view payload;   ///< exact bytes of the request, which outlives the item
     Uuid trace_id{};            ///< unknown: none; carried by transactions only (PUSH-6)
+    /// The subject of the token that the request came with, nobody else's word; empty: none
+    /// (PUSH-6).
+    std::string_view producer_sub{};
 };
 
 /// The messages of one request, put in order for storing: each with its id, and those of one
@@ -45,13 +49,18 @@ PushLayout lay_out(std::vector<PushItem>& items, Uuid7& ids);
 /// @thread any
 class SegmentPacker {
 public:
-    explicit SegmentPacker(int zstd_level) : zstd_level_(zstd_level) {}
+    /// @param cipher null: the broker has no key; outlives the packer
+    explicit SegmentPacker(int zstd_level, const Cipher* cipher = nullptr)
+        : zstd_level_(zstd_level), cipher_(cipher) {}
     /// @param group of `layout`, which is of `items`
+    /// @param encrypted seal each payload and mark its frame; needs a key (ENC-5)
     PushSegment pack(const std::string& tenant, const PushLayout::Group& group,
-                     const std::vector<PushItem>& items, const PushLayout& layout) const;
+                     const std::vector<PushItem>& items, const PushLayout& layout,
+                     bool encrypted = false) const;
 
 private:
     int zstd_level_;
+    const Cipher* cipher_;
 };
 
 /// What the dedup cache calls a partition.

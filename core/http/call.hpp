@@ -3,14 +3,15 @@
 #include "base/workers.hpp"
 #include "broker/ack.hpp"
 #include "broker/admin.hpp"
-#include "broker/groups.hpp"
 #include "broker/dead_letters.hpp"
+#include "broker/groups.hpp"
 #include "broker/message_browser.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
 #include "broker/transaction.hpp"
+#include "http/access.hpp"
 #include "http/message.hpp"
 #include "http/query.hpp"
 #include "model/names.hpp"
@@ -49,10 +50,11 @@ struct Services {
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus; the answer comes on a worker.
     std::function<void(std::function<void(Reply)>)> prometheus;
+    /// Opens encrypted payloads; null: the broker has no key.
+    const Cipher* cipher = nullptr;
+    /// Checks tokens; null: authentication is off.
+    const auth::Verifier* verifier = nullptr;
 };
-
-/// The values of a pattern's parameters, by name.
-using Parameters = std::vector<std::pair<std::string_view, std::string>>;
 
 /// One request on its way through a route: owes the answer, gives it at most once.
 class Call {
@@ -67,8 +69,12 @@ public:
     std::string_view parameter(std::string_view name) const noexcept;
     /// As check_query() read it; empty before.
     const Query& query() const noexcept { return query_; }
-    /// Of the whole request; one tenant until tokens or headers name others.
-    std::string_view tenant() const noexcept { return kDefaultTenant; }
+    /// Of the whole request: the default tenant until admit().
+    std::string_view tenant() const noexcept { return admitted_.tenant; }
+    /// The subject of the token that the request came with; "" without one (PUSH-6).
+    const std::string& subject() const noexcept { return admitted_.identity.subject; }
+    /// Whose request it is, before anything else is done with it.
+    void admit(Admitted admitted) { admitted_ = std::move(admitted); }
 
     /// @thread any. A second answer is dropped.
     void reply(Reply reply, std::function<void()> undelivered = {});
@@ -87,6 +93,7 @@ private:
     Request request_;
     std::shared_ptr<Exchange> exchange_;
     Parameters parameters_;
+    Admitted admitted_{{}, std::string(kDefaultTenant)};
     Query query_;
     std::atomic<bool> replied_{false};
 };

@@ -73,7 +73,7 @@ bool is_hold_name(std::string_view text, std::int64_t max) noexcept {
 }
 
 tl::expected<void, ConfigurationError> write_option(json::Writer& writer, const QueueOption& option,
-                                                    Value value) {
+                                                    Value value, bool has_key) {
     switch (option.type) {
     case QueueOption::Type::integer: {
         const std::string allowed = "an integer from " + std::to_string(option.min) + " to " +
@@ -94,7 +94,7 @@ tl::expected<void, ConfigurationError> write_option(json::Writer& writer, const 
         if (!flag) {
             return refuse(not_allowed(option.name, "a boolean", echo_of(value)), option.name);
         }
-        if (*flag && option.name == "encryptionEnabled") {
+        if (*flag && !has_key && option.name == "encryptionEnabled") {
             return refuse("encryptionEnabled needs an encryption key, and this broker has none",
                           option.name);
         }
@@ -120,6 +120,7 @@ struct Sources {
     Value root;
     Value options;
     bool nested;
+    bool has_key; ///< of the broker
 };
 
 // Every name must be known, and options stand in one place only.
@@ -205,7 +206,7 @@ tl::expected<std::string, ConfigurationError> write_options(const Sources& from,
             }
             continue;
         }
-        if (auto ok = write_option(writer, option, value); !ok) {
+        if (auto ok = write_option(writer, option, value, from.has_key); !ok) {
             return Refusal(ok.error());
         }
     }
@@ -216,7 +217,7 @@ tl::expected<std::string, ConfigurationError> write_options(const Sources& from,
 } // namespace
 
 tl::expected<Configuration, ConfigurationError>
-read_configuration(std::string_view tenant, std::string_view body, bool merges) {
+read_configuration(std::string_view tenant, std::string_view body, bool merges, bool has_key) {
     if (body.size() > kMaxConfigureBodyBytes) {
         return refuse(Error{Errc::too_large,
                             "a configure body may have " + std::to_string(kMaxConfigureBodyBytes) +
@@ -248,7 +249,7 @@ read_configuration(std::string_view tenant, std::string_view body, bool merges) 
     if (!absent(options) && !options.is(Kind::object)) {
         return refuse("options must be an object, got " + echo_of(options), "options");
     }
-    const Sources from{root, absent(options) ? root : options, !absent(options)};
+    const Sources from{root, absent(options) ? root : options, !absent(options), has_key};
     if (auto ok = check_keys(from); !ok) {
         return Refusal(ok.error());
     }

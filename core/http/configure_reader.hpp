@@ -24,8 +24,9 @@ struct ConfigurationError {
 
 /// Unknown option names, wrong types and values out of bounds are refused by name (K37).
 /// @param merges what a request without `mode` does
+/// @param has_key whether the broker can encrypt; without a key nobody may ask for it (ENC-1)
 /// @source CFG-1
 tl::expected<Configuration, ConfigurationError>
-read_configuration(std::string_view tenant, std::string_view body, bool merges);
+read_configuration(std::string_view tenant, std::string_view body, bool merges, bool has_key);
 
 } // namespace queen::http

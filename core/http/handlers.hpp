@@ -5,10 +5,7 @@
 
 namespace queen::http {
 
-/// What a route does once it was matched. Runs on a worker; answers now or later through the call.
-/// Nothing here waits for I/O.
-using Handle = void (*)(const std::shared_ptr<Call>& call);
-
+// What routes do, each a Handle (route_table.hpp).
 void push(const std::shared_ptr<Call>& call);
 void pop_wildcard(const std::shared_ptr<Call>& call);
 void pop_pinned(const std::shared_ptr<Call>& call);
@@ -41,6 +38,9 @@ void retry_message(const std::shared_ptr<Call>& call);
 void list_letters(const std::shared_ptr<Call>& call);
 void purge_letters(const std::shared_ptr<Call>& call);
 void replay_letter(const std::shared_ptr<Call>& call);
+void auth_login(const std::shared_ptr<Call>& call);
+void auth_logout(const std::shared_ptr<Call>& call);
+void auth_me(const std::shared_ptr<Call>& call);
 void health(const std::shared_ptr<Call>& call);
 void get_maintenance(const std::shared_ptr<Call>& call);
 void set_maintenance(const std::shared_ptr<Call>& call);

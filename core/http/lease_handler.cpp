@@ -63,7 +63,8 @@ void extend_lease(const std::shared_ptr<Call>& call) {
         return;
     }
     call->services().acks.extend(
-        to_string(*lease), *seconds, [call](const Result<RenewOutcome>& outcome) {
+        std::string(call->tenant()), to_string(*lease), *seconds,
+        [call](const Result<RenewOutcome>& outcome) {
             call->guard([&] {
                 call->reply(outcome ? json_reply(render(call->parameter("leaseId"), *outcome))
                                     : error_reply(outcome.error(), "renew failed"));

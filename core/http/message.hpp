@@ -18,6 +18,9 @@ struct Request {
     std::string_view header(std::string_view name) const noexcept; ///< any case; "" when absent
 };
 
+/// The values of a pattern's parameters, by name.
+using Parameters = std::vector<std::pair<std::string_view, std::string>>;
+
 struct Reply {
     int status = 200;
     std::string body; ///< ignored for 204: no body, no Content-Length (POP-8)

@@ -129,16 +129,15 @@ void answer(const std::shared_ptr<Call>& call, const std::shared_ptr<broker::Pop
         return;
     }
     if (outcome->partitions.empty()) {
-        call->guard([&] {
-            call->reply(outcome->paused ? paused(*request) : nothing(*request, *outcome));
-        });
+        call->guard(
+            [&] { call->reply(outcome->paused ? paused(*request) : nothing(*request, *outcome)); });
         return;
     }
     const Services& services = call->services();
     auto batch = std::make_shared<broker::PopBatch>(std::move(*outcome));
     const auto limit = static_cast<std::size_t>(services.settings.limits.answer_bytes);
     Result<PopAnswer> rendered = fail(Errc::internal, "the answer could not be rendered");
-    call->guard([&] { rendered = render_pop(*request, *batch, limit); });
+    call->guard([&] { rendered = render_pop(*request, *batch, limit, services.cipher); });
     if (!rendered) {
         Poco::Logger::get("http").error("pop failed queue=\"" + request->queue + "\" group=\"" +
                                         request->group + "\" reason=\"" + rendered.error().message +

@@ -13,9 +13,11 @@ namespace {
 // What every message of one partition repeats, as JSON strings.
 struct Common {
     std::string partition_id, partition, lease, group;
+    const Cipher* cipher;
+    std::string scratch; ///< a payload that was decrypted
 };
 
-void write_message(json::Writer& writer, const Common& common, const Frame& frame,
+void write_message(json::Writer& writer, Common& common, const Frame& frame,
                    std::string_view created_at, std::int32_t attempt, std::int64_t offset) {
     writer.begin_object();
     writer.key("id").string(to_string(frame.message_id));
@@ -26,7 +28,8 @@ void write_message(json::Writer& writer, const Common& common, const Frame& fram
     } else {
         writer.null();
     }
-    writer.key("data").raw(frame.payload.empty() ? std::string_view("null") : frame.payload);
+    writer.key("data").raw(
+        render_payload(frame.payload, frame.encrypted, common.cipher, common.scratch).json);
     writer.key("producerSub");
     if (frame.producer_sub.empty()) {
         writer.null();
@@ -43,7 +46,7 @@ void write_message(json::Writer& writer, const Common& common, const Frame& fram
     writer.end_object();
 }
 
-Result<void> write_segment(json::Writer& writer, const Common& common, const PoppedSegment& segment,
+Result<void> write_segment(json::Writer& writer, Common& common, const PoppedSegment& segment,
                            std::int32_t attempt, std::vector<TxnHash>* hashes) {
     const auto bytes = decompress_segment(segment.blob);
     if (!bytes) {
@@ -134,7 +137,7 @@ std::string render_empty_pop(const broker::PopRequest& request, const broker::Po
 }
 
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
-                             std::size_t limit) {
+                             std::size_t limit, const Cipher* cipher) {
     constexpr std::size_t kBytesPerMessage = 512; // a guess: about 380 without the payload
     std::size_t messages = 0;
     for (const PoppedPartition& partition : batch.partitions) {
@@ -149,6 +152,7 @@ Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::Po
     writer.begin_object();
     write_head(writer, request, batch, &batch.partitions.front());
     Common common;
+    common.cipher = cipher;
     common.lease = json::quoted(batch.lease_id);
     common.group = json::quoted(request.group);
     const bool leased = !batch.lease_id.empty();

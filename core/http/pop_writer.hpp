@@ -1,6 +1,7 @@
 #pragma once
 #include "base/result.hpp"
 #include "broker/pop.hpp"
+#include "model/encryption.hpp"
 #include "model/hash.hpp"
 
 #include <cstddef>
@@ -23,9 +24,10 @@ struct PopAnswer {
 /// has consumed.
 /// @errors corrupt when a segment does not parse or has fewer frames than were claimed; nothing of
 ///         the batch may go out then
-/// @source POP-7, POP-11, AR-2, FMT-6, FMT-8, FMT-10
+/// @param cipher opens encrypted payloads; null: no key, and envelopes go out as they are
+/// @source POP-7, POP-11, AR-2, FMT-6, FMT-8, FMT-10, ENC-3
 Result<PopAnswer> render_pop(const broker::PopRequest& request, const broker::PopBatch& batch,
-                             std::size_t limit);
+                             std::size_t limit, const Cipher* cipher = nullptr);
 
 /// The answer to a pop that took nothing and has something to say of conflation (CF-1).
 std::string render_empty_pop(const broker::PopRequest& request, const broker::PopBatch& batch);

@@ -84,6 +84,7 @@ void push(const std::shared_ptr<Call>& call) {
         call->reply(json_reply("[]", 201));
         return;
     }
+    request->producer_sub = call->subject();
     std::vector<std::string> queues; // the answer names them after the items moved on
     queues.reserve(request->items.size());
     for (const broker::PushItem& item : request->items) {

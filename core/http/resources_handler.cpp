@@ -124,7 +124,8 @@ std::optional<bool> wants_cached(const std::shared_ptr<Call>& call) {
 
 void configure(const std::shared_ptr<Call>& call) {
     auto read = read_configuration(call->tenant(), call->request().body,
-                                   call->services().settings.configure_merges);
+                                   call->services().settings.configure_merges,
+                                   call->services().cipher != nullptr);
     if (!read) {
         call->reply(refused(read.error()));
         return;

@@ -1,6 +1,7 @@
 #include "http/route_table.hpp"
 
 #include "base/assert.hpp"
+#include "http/handlers.hpp"
 
 #include <algorithm>
 
@@ -18,7 +19,6 @@ constexpr std::string_view kStreams = "streams";
 constexpr std::string_view kEphemeral = "ephemeral queues";
 constexpr std::string_view kFetch = "reading the log by offset";
 constexpr std::string_view kLocks = "locks";
-constexpr std::string_view kIdentity = "authentication";
 constexpr std::string_view kMesh = "the mesh's HTTP side";
 constexpr std::string_view kConnectors = "connectors";
 constexpr std::string_view kReplication =
@@ -119,9 +119,9 @@ constexpr Route kRoutes[] = {
     {"POST", "/api/v1/ephemeral/push", nullptr, kEphemeral},
     {"*", "/api/v1/ephemeral/*rest", nullptr, kEphemeral},
 
-    {"GET", "/auth/me", nullptr, kIdentity},
-    {"GET", "/auth/login", nullptr, kIdentity},
-    {"POST", "/auth/logout", nullptr, kIdentity},
+    {"GET", "/auth/me", auth_me, {}},
+    {"GET", "/auth/login", auth_login, {}},
+    {"POST", "/auth/logout", auth_logout, {}},
 
     {"*", "/internal/api/*rest", nullptr, kMesh},
     {"*", "/api/v1/connectors", nullptr, kConnectors},

@@ -1,12 +1,19 @@
 #pragma once
-#include "http/handlers.hpp"
+#include "http/message.hpp"
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace queen::http {
+
+class Call;
+
+/// What a route does once it was matched. Runs on a worker; answers now or later through the call.
+/// Nothing here waits for I/O.
+using Handle = void (*)(const std::shared_ptr<Call>& call);
 
 /// One line of the API.
 struct Route {

@@ -9,6 +9,7 @@
 
 namespace queen::http {
 
+/// With authentication on, even that a path does not exist is told to those alone who have a token.
 /// Locks: none of its own.
 class Routes : public Handler {
 public:
@@ -18,6 +19,7 @@ public:
 
 private:
     Services services_;
+    Access access_;
     RouteTable table_;
 };
 

@@ -42,10 +42,14 @@ struct PushSegment {
     std::string blob;           ///< compressed frames
     std::int64_t verified = -1; ///< every offset up to here was compared under the row's lock
     std::optional<Vouch> vouch;
+    bool encrypted = false; ///< the frames' payloads are
 };
 
 struct PushOutcome {
     bool duplicate = false; ///< nothing of the segment was written
+    /// Nothing of the segment was written because the queue wants payloads encrypted (true) or not
+    /// (false), other than they came (ENC-5).
+    std::optional<bool> wants_encrypted;
     Uuid partition_id;
     Offset base{-1}; ///< first offset, when queued
     WallTime created_at{};
@@ -283,7 +287,7 @@ public:
     /// One transaction; outcomes in input order, each on its own (log_ack_multi_v1).
     virtual void ack_positions(Deadline, std::string tenant, std::vector<PositionAck>,
                                Done<std::vector<PositionAckOutcome>>) = 0;
-    virtual void renew_lease(Deadline, std::string worker, std::chrono::seconds,
+    virtual void renew_lease(Deadline, std::string tenant, std::string worker, std::chrono::seconds,
                              Done<RenewOutcome>) = 0;
 
     /// Options as JSON text; the answer is the procedure's JSON text (configure_queue_v1).

@@ -33,6 +33,7 @@ std::string comment_of(const Option& option) {
     case Type::boolean:
     case Type::address:
     case Type::connection:
+    case Type::secret:
     case Type::texts:
     case Type::plugins:
         break;

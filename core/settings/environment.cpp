@@ -1,5 +1,6 @@
 #include "settings/environment.hpp"
 
+#include "settings/table.hpp"
 #include "settings/values.hpp"
 
 #include <unistd.h>
@@ -17,9 +18,6 @@ struct Dangerous {
 };
 
 constexpr std::array kDangerous{
-    Dangerous{"JWT_ENABLED", true, "authentication by tokens"},
-    Dangerous{"QUEEN_TENANCY_HEADER", true, "tenants kept apart by a header"},
-    Dangerous{"QUEEN_ENCRYPTION_KEY", false, "encryption of stored messages"},
     Dangerous{"QUEEN_MESH_PEERS", false, "a mesh with other brokers"},
     Dangerous{"QUEEN_UDP_PEERS", false, "a mesh with other brokers"},
 };
@@ -45,6 +43,14 @@ constexpr std::array<std::string_view, 18> kUnsupported{
     "RUST_LOG",
     "QUEEN_LOG_RATES_MS",
 };
+
+/// A variable of an option's row.
+bool is_option(std::string_view name) {
+    const auto all = options();
+    return std::any_of(all.begin(), all.end(), [&](const Option& option) {
+        return std::find(option.env.begin(), option.env.end(), name) != option.env.end();
+    });
+}
 
 } // namespace
 
@@ -90,7 +96,7 @@ void check_other_variables(const Environment& env, Problems& problems,
         const bool unsupported =
             std::any_of(kUnsupported.begin(), kUnsupported.end(),
                         [&](std::string_view beginning) { return name.starts_with(beginning); });
-        if (!entry.second.empty() && unsupported && !dangerous) {
+        if (!entry.second.empty() && unsupported && !dangerous && !is_option(name)) {
             warnings.push_back("environment " + name +
                                ": is not supported by this version and has no effect");
         }

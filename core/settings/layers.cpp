@@ -212,12 +212,32 @@ void Layers::read_option(const Option& option, const Node& node) {
         put(option.name, std::move(value), node.place);
         return;
     }
+    if (option.type == Type::secret) {
+        read_secret(option, node.place, node.text);
+        return;
+    }
     auto value = read_value(option, node.text);
     if (!value) {
         complain(node.place, option.name, value.error().message);
         return;
     }
     put(option.name, std::move(*value), node.place);
+}
+
+void Layers::read_secret(const Option& option, const Place& place, const std::string& text) {
+    Value value;
+    value.text = text;
+    const bool reference = text.starts_with("file:");
+    if (reference) {
+        auto content = read_reference(text, folder_);
+        if (!content) {
+            complain(place, option.name, content.error().message);
+            return;
+        }
+        value.text = std::move(*content);
+    }
+    put(option.name, std::move(value), place);
+    held(option.name).reference = reference ? text : std::string();
 }
 
 void Layers::read_connection(const Node& node, std::string text) {
@@ -356,6 +376,7 @@ void Layers::add_overrides(const std::map<std::string, std::string>& overrides) 
 }
 
 void Layers::add_environment(const Environment& env) {
+    folder_ = ".";
     for (const Option& option : options()) {
         std::string_view used;
         std::string used_text;
@@ -401,6 +422,10 @@ void Layers::read_variable(const Option& option, std::string_view variable,
     const Place place{"environment " + std::string(variable), 0, 0};
     if (option.type == Type::address) { // PORT
         read_port(option, place, text);
+        return;
+    }
+    if (option.type == Type::secret) {
+        read_secret(option, place, text);
         return;
     }
     auto value = read_env_value(option, text);

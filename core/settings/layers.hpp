@@ -43,6 +43,7 @@ private:
     void read_section(const yaml::Node& map, const std::string& prefix);
     void read_member(const yaml::Node& member, const std::string& name, const std::string& prefix);
     void read_option(const Option& option, const yaml::Node& node);
+    void read_secret(const Option& option, const Place& place, const std::string& text);
     void read_connection(const yaml::Node& node, std::string text);
     std::vector<PluginSettings> read_plugins(const yaml::Node& list);
     PluginSettings read_plugin(const yaml::Node& map);

@@ -1,6 +1,7 @@
 #include "settings/address.hpp"
 #include "settings/connection.hpp"
 #include "settings/layers.hpp"
+#include "settings/security_options.hpp"
 #include "settings/values.hpp"
 
 #include <unistd.h>
@@ -139,6 +140,8 @@ std::string text_of(const Option& option, const Value& value) {
         return format_size(value.number);
     case Type::address:
         return format_address({value.text, static_cast<std::uint16_t>(value.number)});
+    case Type::secret:
+        return value.text == kNone ? value.text : "***";
     case Type::connection:
         return value.text == "embedded" ? value.text : masked_connection(value.text);
     case Type::texts:
@@ -193,6 +196,7 @@ tl::expected<Loaded, Problems> finish(Layers& layers, const Environment& env) {
     check_order(layers, "pop.backoff_initial", "pop.backoff_max");
     check_order(layers, "pop.default_timeout", "limits.max_wait");
     check_source(layers);
+    check_security(layers);
     resolve_data(layers, env);
     resolve_server_id(layers, env);
     resolve_folders(layers);
@@ -203,11 +207,11 @@ tl::expected<Loaded, Problems> finish(Layers& layers, const Environment& env) {
     loaded.effective = effective_of(layers);
     const Held& listen = layers.held("listen");
     const Address address{listen.value.text, static_cast<std::uint16_t>(listen.value.number)};
-    if (!address.loopback()) {
+    if (!address.loopback() && !layers.held("auth.enabled").value.flag) {
         layers.warnings().push_back(
             to_string(listen.place) + ": listen: " + format_address(address) +
-            " is reachable from other machines, and this broker asks nobody who they are; put a "
-            "proxy or a firewall before it");
+            " is reachable from other machines, and this broker asks nobody who they are; switch "
+            "auth.enabled on, or put a proxy or a firewall before it");
     }
     loaded.settings.default_source_place = layers.held("candidates.default").place;
     for (const Option& option : options()) {

@@ -43,6 +43,9 @@ Result<Value> read_choice(const Option& option, std::string_view text) {
 
 /// Words of the contract's variables that this broker spells out.
 std::string spelled_out(const Option& option, std::string_view text) {
+    if (option.name == "auth.algorithm") { // names of a standard, in upper case
+        return std::string(text);
+    }
     std::string word(text);
     std::transform(word.begin(), word.end(), word.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -69,6 +72,10 @@ Result<Value> check(const Option& option, std::string_view text) {
         value.text = text;
         return value;
     case Type::connection:
+    case Type::secret:
+        if (option.type == Type::secret && text.empty()) {
+            return fail(Errc::invalid_argument, "is empty");
+        }
         value.text = text;
         return value;
     case Type::texts:
@@ -133,6 +140,28 @@ bool in_mebibytes(const Option& option) {
     return option.type == Type::size && option.env[0].ends_with("_MB");
 }
 
+bool in_seconds(const Option& option) {
+    return option.type == Type::duration && option.unit == "s";
+}
+
+/// Between commas, without the spaces around.
+Value split_list(std::string_view text) {
+    Value value;
+    while (true) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        std::string_view item = text.substr(0, comma);
+        item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
+        item = item.substr(0, item.find_last_not_of(' ') + 1);
+        if (!item.empty()) {
+            value.texts.emplace_back(item);
+        }
+        if (comma == text.size()) {
+            return value;
+        }
+        text.remove_prefix(comma + 1);
+    }
+}
+
 Result<Value> explain(const Option& option, Result<Value> result) {
     if (!result) {
         const std::string what = allowed(option);
@@ -170,6 +199,8 @@ std::string allowed(const Option& option) {
         return "ADDRESS:PORT as 127.0.0.1:6632 or [::1]:6632, port 0 to 65535";
     case Type::connection:
         return "embedded, postgresql://..., host=... dbname=..., or file:PATH";
+    case Type::secret:
+        return "text, or file:PATH";
     case Type::text:
         return "text without control characters";
     case Type::texts:
@@ -183,7 +214,7 @@ std::string allowed(const Option& option) {
 std::string_view env_unit(const Option& option) {
     switch (option.type) {
     case Type::duration:
-        return "ms";
+        return option.unit.empty() ? "ms" : option.unit;
     case Type::size:
         return in_mebibytes(option) ? "MiB" : "bytes";
     case Type::address:
@@ -194,9 +225,11 @@ std::string_view env_unit(const Option& option) {
     case Type::boolean:
     case Type::choice:
     case Type::connection:
-    case Type::texts:
+    case Type::secret:
     case Type::plugins:
         break;
+    case Type::texts:
+        return "separated by commas";
     }
     return {};
 }
@@ -210,7 +243,7 @@ Result<Value> read_env_value(const Option& option, std::string_view text) {
     switch (option.type) {
     case Type::duration:
     case Type::size: {
-        const std::int64_t scale = in_mebibytes(option) ? 1 << 20 : 1;
+        const std::int64_t scale = in_mebibytes(option) ? 1 << 20 : in_seconds(option) ? 1000 : 1;
         const auto number = parse_whole(text);
         // Beyond the bounds stays beyond them, so that the product cannot overflow.
         auto result =
@@ -236,12 +269,14 @@ Result<Value> read_env_value(const Option& option, std::string_view text) {
     }
     case Type::choice:
         return explain(option, read_choice(option, spelled_out(option, text)));
+    case Type::texts:
+        return split_list(text);
     case Type::address:
     case Type::text:
     case Type::whole:
     case Type::real:
     case Type::connection:
-    case Type::texts:
+    case Type::secret:
     case Type::plugins:
         break;
     }

@@ -53,6 +53,7 @@ void write_plugins(json::Writer& out) {
 void write_type(json::Writer& out, const Option& option) {
     switch (option.type) {
     case Type::text:
+    case Type::secret:
     case Type::connection:
         write_text_type(out);
         break;
@@ -120,9 +121,16 @@ void write_default(json::Writer& out, const Option& option) {
     case Type::boolean:
         out.raw(option.fallback);
         break;
-    case Type::texts:
-        out.begin_array().end_array();
+    case Type::texts: {
+        Problems none;
+        out.begin_array();
+        for (const yaml::Node& item :
+             yaml::read("default", std::string(option.fallback), none).items) {
+            out.string(item.text);
+        }
+        out.end_array();
         break;
+    }
     case Type::plugins:
         write_default_plugins(out, option);
         break;
@@ -132,6 +140,7 @@ void write_default(json::Writer& out, const Option& option) {
     case Type::choice:
     case Type::address:
     case Type::connection:
+    case Type::secret:
         out.string(option.fallback);
         break;
     }

@@ -65,6 +65,28 @@ struct PopSettings {
     bool pending_gate = true;
 };
 
+struct EncryptionSettings {
+    std::string key; ///< 64 hex digits; "": none
+};
+
+/// What a request's token must be. Texts that may be absent are "" then.
+struct AuthSettings {
+    bool enabled = false;
+    std::string algorithm; ///< HS256 to HS512, RS256 to RS512, EdDSA, auto
+    std::string secret, public_key, jwks_url;
+    std::chrono::milliseconds jwks_refresh{3'600'000}, jwks_timeout{5'000};
+    std::string issuer, audience;
+    std::chrono::milliseconds clock_skew{30'000};
+    std::vector<std::string> skip_paths;
+    std::string role_claim, roles_claim;
+    std::string role_admin, role_read_write, role_read_only, role_write_only;
+};
+
+struct TenancySettings {
+    bool header = false;        ///< tenants come in x-queen-tenant
+    bool trusted_proxy = false; ///< and somebody trusted sets it
+};
+
 /// What one broker at a time does for all of them.
 struct MaintenanceSettings {
     std::chrono::milliseconds retention_interval{5'000};
@@ -107,6 +129,9 @@ struct Settings {
     SystemSettings system;
     MaintenanceSettings maintenance;
     bool configure_merges = false; ///< compat.configure_default: merge
+    EncryptionSettings encryption;
+    AuthSettings auth;
+    TenancySettings tenancy;
     std::string log_level = "information";
     bool log_json = false;
     std::vector<PluginSettings> plugins;

@@ -1,6 +1,9 @@
 #include "settings/table.hpp"
 
+#include "settings/security_options.hpp"
+
 #include <algorithm>
+#include <vector>
 
 namespace queen::settings {
 namespace {
@@ -557,13 +560,19 @@ constexpr std::array kOptions{
 } // namespace
 
 std::span<const Option> options() {
-    return kOptions;
+    static const std::vector<Option> kAll = [] {
+        std::vector<Option> all(kOptions.begin(), kOptions.end());
+        all.insert(all.end(), security_options().begin(), security_options().end());
+        return all;
+    }();
+    return kAll;
 }
 
 const Option* find_option(std::string_view name) {
-    const auto found = std::find_if(kOptions.begin(), kOptions.end(),
+    const auto all = options();
+    const auto found = std::find_if(all.begin(), all.end(),
                                     [&](const Option& option) { return option.name == name; });
-    return found == kOptions.end() ? nullptr : &*found;
+    return found == all.end() ? nullptr : &*found;
 }
 
 } // namespace queen::settings

@@ -22,6 +22,7 @@ enum class Type {
     choice,     ///< one of `choices`
     address,    ///< address:port
     connection, ///< `embedded`, a libpq URI or keyword list, or file:PATH; may hold a password
+    secret,     ///< text that is never shown, or file:PATH to read it from
     texts,      ///< a list of texts
     plugins     ///< a list of {name, path, options}
 };
@@ -39,12 +40,14 @@ struct Value {
 struct Option {
     std::string_view name; ///< dotted
     Type type;
-    std::string_view unit;               ///< for people: "messages", "" when the value carries it
-    std::string_view fallback;           ///< YAML text
-    std::int64_t min, max;               ///< inclusive; ms, bytes, or in `unit`
-    std::string_view choices;            ///< "a|b"
-    std::string_view meaning;            ///< one line
-    std::array<std::string_view, 2> env; ///< the first that is set wins
+    /// For people: "messages", "" when the value carries it; of a duration what its environment
+    /// variable counts in, "" for ms.
+    std::string_view unit;
+    std::string_view fallback;                    ///< YAML text
+    std::int64_t min, max;                        ///< inclusive; ms, bytes, or in `unit`
+    std::string_view choices;                     ///< "a|b"
+    std::string_view meaning;                     ///< one line
+    std::array<std::string_view, 2> env;          ///< the first that is set wins
     void (*put)(Settings& settings, Value value); ///< where the value goes
 };
 

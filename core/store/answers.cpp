@@ -156,8 +156,10 @@ PushOutcome read_push_outcome(Reader& read, const Value& element) {
             out.repeats.push_back(
                 {read.index(repeats.at(i), "i"), Offset{read.integer(repeats.at(i), "off")}});
         }
+    } else if (status == "form") {
+        out.wants_encrypted = read.boolean_or(element, "encrypted", false);
     } else {
-        read.fault("status", "queued or duplicate");
+        read.fault("status", "queued, duplicate or form");
     }
     out.window = std::chrono::seconds{read.integer_or(element, "window", 0)};
     out.probed = read.integer_or(element, "probed", 0);

@@ -138,19 +138,19 @@ Parameters& Parameters::jsonb(std::string_view json) {
     return own(oid::kJsonb, std::move(bytes));
 }
 
-Parameters& Parameters::text_array(std::span<const std::string_view> values) {
-    return own(oid::kTextArray, array_of_views(oid::kText, values));
-}
-
-Parameters& Parameters::bool_array(const std::vector<bool>& values) {
+Parameters& Parameters::boolean_array(const std::vector<bool>& values) {
     std::string out;
     out.reserve(20 + values.size() * 5);
     put_array_header(out, oid::kBool, values.size());
     for (const bool value : values) {
         put<std::int32_t>(out, 1);
-        out.push_back(value ? '\1' : '\0');
+        out += value ? '\1' : '\0';
     }
     return own(oid::kBoolArray, std::move(out));
+}
+
+Parameters& Parameters::text_array(std::span<const std::string_view> values) {
+    return own(oid::kTextArray, array_of_views(oid::kText, values));
 }
 
 Parameters& Parameters::int4_array(std::span<const std::int32_t> values) {

@@ -55,8 +55,8 @@ public:
     Parameters& bytea(std::string_view value);
     Parameters& jsonb(std::string_view json);
 
+    Parameters& boolean_array(const std::vector<bool>& values);
     Parameters& text_array(std::span<const std::string_view> values);
-    Parameters& bool_array(const std::vector<bool>& values);
     Parameters& int4_array(std::span<const std::int32_t> values);
     Parameters& int8_array(std::span<const std::int64_t> values);
     Parameters& bytea_array(std::span<const std::string_view> values);

@@ -22,6 +22,7 @@ Result<Rows> run_push(Session& session, const std::vector<PushSegment>& segments
     arrays->add_segments(parameters);
     arrays->add_tenants(parameters);
     arrays->add_vouches(parameters);
+    arrays->add_forms(parameters);
     return session.run(sql::kPushMulti, parameters);
 }
 
@@ -148,7 +149,7 @@ Result<Rows> run_hash_acks(Session& session, const HashAcks& acks) {
         times.push_back(letter.created_at);
     }
     parameters.int8_array(offsets).uuid_array(ids).text_array(txns).uuid_array(traces);
-    parameters.text_array(producers).bytea_array(payloads).bool_array(encrypted);
+    parameters.text_array(producers).bytea_array(payloads).boolean_array(encrypted);
     parameters.timestamptz_array(times).boolean(acks.no_further_letters);
     return session.run(sql::kAckLetters, parameters);
 }
@@ -322,15 +323,21 @@ void PgStore::ack_positions(Deadline deadline, std::string tenant, std::vector<P
         std::move(done));
 }
 
-void PgStore::renew_lease(Deadline deadline, std::string worker, std::chrono::seconds time,
-                          Done<RenewOutcome> done) {
+void PgStore::renew_lease(Deadline deadline, std::string tenant, std::string worker,
+                          std::chrono::seconds time, Done<RenewOutcome> done) {
     asker_.ask<RenewOutcome>(
         Lane::ack, deadline,
-        [worker = std::move(worker), time](Session& session) {
+        [tenant = std::move(tenant), worker = std::move(worker),
+         time](Session& session) -> Result<Rows> {
+            const auto id = tenant_id(tenant);
+            if (!id) {
+                return fail(id.error());
+            }
             constexpr std::chrono::seconds kMost{std::numeric_limits<std::int32_t>::max()};
             Parameters parameters;
             parameters.text(worker);
             parameters.int4(static_cast<std::int32_t>(std::min(time, kMost).count()));
+            parameters.uuid(*id);
             return session.run(sql::kRenewLease, parameters);
         },
         [](const Rows& rows) { return only_text(rows).and_then(read_renew); }, std::move(done));

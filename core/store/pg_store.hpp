@@ -28,7 +28,7 @@ public:
     void ack_by_hash(Deadline, HashAcks, Done<HashAckOutcome>) override;
     void ack_positions(Deadline, std::string tenant, std::vector<PositionAck>,
                        Done<std::vector<PositionAckOutcome>>) override;
-    void renew_lease(Deadline, std::string worker, std::chrono::seconds,
+    void renew_lease(Deadline, std::string tenant, std::string worker, std::chrono::seconds,
                      Done<RenewOutcome>) override;
     void configure(Deadline, std::string tenant, std::string queue, std::string options_json,
                    Done<std::string>) override;

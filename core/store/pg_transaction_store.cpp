@@ -72,7 +72,7 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     }
     parameters.uuid_array(of).int8_array(offsets).uuid_array(ids).text_array(txns);
     parameters.uuid_array(traces).text_array(producers).bytea_array(payloads);
-    parameters.bool_array(encrypted).timestamptz_array(times).boolean(call.no_further_letters);
+    parameters.boolean_array(encrypted).timestamptz_array(times).boolean(call.no_further_letters);
     return session.run(sql::kTransactionLetters, parameters);
 }
 

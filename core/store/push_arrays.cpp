@@ -37,6 +37,7 @@ Result<PushArrays> PushArrays::of(const std::vector<PushSegment>& segments) {
         arrays.vouch_from_.push_back(vouch.from.value());
         arrays.vouch_upto_.push_back(vouch.upto.value());
         arrays.vouch_at_.push_back(vouch.at);
+        arrays.encrypted_.push_back(segment.encrypted);
     }
     return arrays;
 }
@@ -44,6 +45,10 @@ Result<PushArrays> PushArrays::of(const std::vector<PushSegment>& segments) {
 void PushArrays::add_segments(Parameters& parameters) const {
     parameters.text_array(queues_).text_array(partitions_).int4_array(counts_);
     parameters.bytea_array(hashes_).int8_array(verified_).bytea_array(blobs_);
+}
+
+void PushArrays::add_forms(Parameters& parameters) const {
+    parameters.boolean_array(encrypted_);
 }
 
 void PushArrays::add_tenants(Parameters& parameters) const {

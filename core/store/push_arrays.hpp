@@ -17,6 +17,8 @@ public:
     /// queues, partitions, counts, hashes, verified, blobs
     void add_segments(Parameters& parameters) const;
     void add_tenants(Parameters& parameters) const;
+    /// whether each is encrypted
+    void add_forms(Parameters& parameters) const;
     /// partitions, from, upto, at
     void add_vouches(Parameters& parameters) const;
 
@@ -26,6 +28,7 @@ private:
     std::vector<std::int64_t> verified_, vouch_from_, vouch_upto_;
     std::vector<Uuid> tenants_, vouch_ids_;
     std::vector<WallTime> vouch_at_;
+    std::vector<bool> encrypted_;
 };
 
 /// The word of a status, as procedures know it.

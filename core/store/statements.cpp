@@ -8,7 +8,7 @@ const Statement kPing{"ping", "select 1"};
 
 const Statement kPushMulti{
     "push_multi", "select queen.log_push_multi_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
-                  "$11)"};
+                  "$11, $12)"};
 
 const Statement kSegmentAt{"segment_at", "select * from queen.log_segment_at_v1($1, $2)"};
 
@@ -56,7 +56,7 @@ const Statement kAckLetters{"ack_letters",
 
 const Statement kAckMulti{"ack_multi", "select queen.log_ack_multi_v1($1, $2, $3, $4, $5, $6, $7)"};
 
-const Statement kRenewLease{"renew_lease", "select queen.log_renew_lease_v1($1, $2)"};
+const Statement kRenewLease{"renew_lease", "select queen.log_renew_lease_v1($1, $2, null, $3)"};
 
 const Statement kConfigureQueue{"configure_queue", "select queen.configure_queue_v1($1, $2, $3)"};
 
@@ -180,7 +180,6 @@ from queen.log_seek_partition_v1($1, $2, $3, $4, $5, $6) r)sql"};
 
 const Statement kSubscribeGroup{"subscribe_group",
                                 "select queen.update_consumer_group_subscription_v1($1, $2, $3)"};
-
 
 const Statement kTransaction{
     "transaction",

@@ -79,7 +79,7 @@ public:
                        Done<std::vector<PositionAckOutcome>> done) override {
         call(on_ack_positions, std::move(acks), std::move(done));
     }
-    void renew_lease(Deadline, std::string worker, std::chrono::seconds seconds,
+    void renew_lease(Deadline, std::string, std::string worker, std::chrono::seconds seconds,
                      Done<RenewOutcome> done) override {
         call(on_renew_lease, std::move(worker), seconds, std::move(done));
     }

@@ -38,6 +38,7 @@ std::string target_of(const std::string& prefix, const std::string& path, const 
 struct Client::Impl {
     Poco::Net::HTTPClientSession session;
     std::string url, prefix;
+    std::vector<std::pair<std::string, std::string>> fields; ///< of every request
     std::chrono::milliseconds timeout{0};
 };
 
@@ -71,6 +72,10 @@ Result<Client> Client::open(const std::string& url, std::chrono::milliseconds ti
     }
 }
 
+void Client::bear(std::string name, std::string value) {
+    impl_->fields.emplace_back(std::move(name), std::move(value));
+}
+
 Result<Answer> Client::call(const std::string& method, const std::string& path, const Query& query,
                             const std::string& body, std::chrono::milliseconds extra) {
     auto& session = impl_->session;
@@ -80,6 +85,9 @@ Result<Answer> Client::call(const std::string& method, const std::string& path, 
         Poco::Net::HTTPRequest request(method, target_of(impl_->prefix, path, query),
                                        Poco::Net::HTTPMessage::HTTP_1_1);
         request.set("User-Agent", "queenctl");
+        for (const auto& [name, value] : impl_->fields) {
+            request.set(name, value);
+        }
         if (method != "GET") {
             request.setContentType("application/json");
             request.setContentLength64(static_cast<Poco::Int64>(body.size()));

@@ -29,6 +29,8 @@ public:
     Client& operator=(Client&&) noexcept;
     ~Client();
 
+    /// A field that every request bears.
+    void bear(std::string name, std::string value);
     /// @param path begins with a slash, its segments are encoded (see segment())
     /// @param extra time to wait for the answer on top of the usual, for long polls
     /// @errors unavailable: no connection, or it broke before the whole answer was there

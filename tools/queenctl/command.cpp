@@ -1,6 +1,10 @@
 #include "queenctl/command.hpp"
 
+#include "settings/values.hpp"
+
+#include <algorithm>
 #include <array>
+#include <fstream>
 #include <ostream>
 
 namespace queen::ctl {
@@ -10,10 +14,42 @@ constexpr std::string_view kDefaultUrl = "http://127.0.0.1:6632";
 
 constexpr std::array kGlobalFlags{
     Flag{"url", "URL", "The broker; else QUEEN_URL, else http://127.0.0.1:6632."},
+    Flag{"token-file", "FILE", "Holds the token to send; else QUEEN_TOKEN is the token."},
+    Flag{"tenant", "UUID", "The tenant, for a broker that takes it from a header."},
     Flag{"json", "", "Print the broker's JSON instead of a table."},
     Flag{"request-timeout", "TIME",
          "Longest wait for an answer; 30s. A pop's --timeout comes on top."},
 };
+
+constexpr std::size_t kMostTokenBytes = 8192; ///< what a broker takes
+
+/// "": none.
+Result<std::string> token_of(const Session& session) {
+    const auto file = session.arguments.text("token-file", "");
+    std::string token;
+    if (file.empty()) {
+        const auto found = session.terminal.environment.find("QUEEN_TOKEN");
+        token = found == session.terminal.environment.end() ? std::string() : found->second;
+    } else {
+        std::ifstream in(file, std::ios::binary);
+        std::getline(in, token);
+        if (!in && token.empty()) {
+            return fail(Errc::invalid_argument,
+                        "--token-file " + settings::shown(file) + " is empty or cannot be read");
+        }
+    }
+    while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) {
+        token.pop_back();
+    }
+    // Else it could end the field and begin another one.
+    if (token.size() > kMostTokenBytes ||
+        std::any_of(token.begin(), token.end(), [](char c) { return c <= ' ' || c > '~'; })) {
+        return fail(Errc::invalid_argument,
+                    "the token holds what no token does; allowed: one line of letters, digits, "
+                    "'.', '-', '_'");
+    }
+    return token;
+}
 
 } // namespace
 
@@ -190,7 +226,18 @@ Result<Client> Session::client() const {
     if (timeout <= std::chrono::milliseconds::zero()) {
         return fail(Errc::invalid_argument, "--request-timeout must be at least 1ms");
     }
-    return Client::open(url, timeout);
+    const auto token = token_of(*this);
+    if (!token) {
+        return fail(token.error());
+    }
+    auto client = Client::open(url, timeout);
+    if (client && !token->empty()) {
+        client->bear("Authorization", "Bearer " + *token);
+    }
+    if (const auto tenant = arguments.text("tenant", ""); client && !tenant.empty()) {
+        client->bear("x-queen-tenant", tenant);
+    }
+    return client;
 }
 
 Result<Reply> ask(Session& session, const std::string& method, const std::string& path,

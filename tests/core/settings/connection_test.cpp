@@ -105,6 +105,24 @@ TEST_F(ConnectionFiles, AReferenceIsReadFromBesideTheFileThatNamesIt) {
     EXPECT_EQ(shown.source, file + ":1:17, file:secret");
 }
 
+TEST_F(ConnectionFiles, SecretsMayBeReferencesAndAreMasked) {
+    write("key", std::string(64, 'b') + "\n");
+    write("jwt.secret", std::string(40, 's') + "\n");
+    write("wrong", "hunter2");
+    const std::string file = write("q.yaml", "encryption: {key: file:key}\n"
+                                             "auth: {enabled: true, secret: file:jwt.secret}\n");
+    const auto loaded = load(file, quiet(), {});
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().front();
+    EXPECT_EQ(loaded->settings.encryption.key, std::string(64, 'b'));
+    EXPECT_EQ(loaded->settings.auth.secret, std::string(40, 's'));
+    EXPECT_EQ(effective(*loaded, "encryption.key").value, "***");
+    EXPECT_EQ(effective(*loaded, "encryption.key").source, file + ":1:19, file:key");
+    EXPECT_EQ(effective(*loaded, "auth.public_key").value, "none");
+    const auto refused = load(write("w.yaml", "encryption: {key: file:wrong}\n"), quiet(), {});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().front().find("hunter2"), std::string::npos);
+}
+
 TEST_F(ConnectionFiles, AReferenceThatCannotBeUsedIsAFault) {
     write("empty", "\n");
     write("large", std::string(70'000, 'x'));

@@ -120,21 +120,113 @@ TEST(Environment, ProtectionThisVersionCannotGiveStopsTheBoot) {
     const std::string tail =
         ", which this version does not offer; it starts only with the variable "
         "unset, so that nobody relies on what is not there\n";
-    EXPECT_EQ(faults("", with({{"JWT_ENABLED", "True"}})),
-              "environment JWT_ENABLED: asks for authentication by tokens" + tail);
-    EXPECT_EQ(faults("", with({{"QUEEN_TENANCY_HEADER", "1"}})),
-              "environment QUEEN_TENANCY_HEADER: asks for tenants kept apart by a header" + tail);
-    EXPECT_EQ(faults("", with({{"QUEEN_ENCRYPTION_KEY", "00ff"}})),
-              "environment QUEEN_ENCRYPTION_KEY: asks for encryption of stored messages" + tail);
     EXPECT_EQ(faults("", with({{"QUEEN_MESH_PEERS", "b:6633"}})),
               "environment QUEEN_MESH_PEERS: asks for a mesh with other brokers" + tail);
-    EXPECT_EQ(
-        faults("", with({{"JWT_ENABLED", "ture"}})),
-        "environment JWT_ENABLED: \"ture\" is not a boolean; write true, 1, yes, on or false, "
-        "0, no, off\n");
+    EXPECT_EQ(faults("", with({{"JWT_ENABLED", "ture"}})),
+              "environment JWT_ENABLED: auth.enabled: \"ture\" is not a boolean; write true, 1, "
+              "yes, on or false, "
+              "0, no, off\n");
     EXPECT_THAT(
         accepted("", with({{"JWT_ENABLED", "false"}, {"QUEEN_TENANCY_HEADER", "off"}})).warnings,
         IsEmpty());
+}
+
+TEST(Environment, CFG10_AProtectionThatCannotTakeEffectStopsTheBoot) {
+    EXPECT_EQ(faults("", with({{"JWT_ENABLED", "True"}})),
+              "environment JWT_ENABLED: auth.enabled: is true and there is no key to check tokens "
+              "with; allowed: with auth.secret, auth.public_key or auth.jwks_url\n");
+    EXPECT_EQ(faults("", with({{"JWT_ENABLED", "1"}, {"JWT_PUBLIC_KEY", "x"}})),
+              "environment JWT_ENABLED: auth.algorithm: HS256 needs auth.secret; allowed with the "
+              "key there is: RS256, RS384, RS512, EdDSA, auto\n")
+        << "the default algorithm is said to be at fault where authentication was asked for";
+    EXPECT_EQ(faults("", with({{"JWT_ENABLED", "1"},
+                               {"JWT_SECRET", std::string(32, 's')},
+                               {"JWT_ALGORITHM", "EdDSA"}})),
+              "environment JWT_ALGORITHM: auth.algorithm: EdDSA needs auth.public_key or "
+              "auth.jwks_url; allowed with the key there is: HS256, HS384, HS512, auto\n");
+    EXPECT_THAT(faults("", with({{"JWT_ENABLED", "1"}, {"JWT_ALGORITHM", "none"}})),
+                HasSubstr("auth.algorithm: \"none\" is not known"));
+    EXPECT_THAT(faults("", with({{"JWT_JWKS_URL", "ftp://keys"}})),
+                HasSubstr("auth.jwks_url: is no address of the web"));
+    EXPECT_THAT(
+        faults("", with({{"QUEEN_TENANCY_HEADER", "1"}})),
+        HasSubstr("environment QUEEN_TENANCY_HEADER: tenancy.header: lets every client name "
+                  "any tenant unless a proxy sets x-queen-tenant"));
+    EXPECT_TRUE(accepted("", with({{"QUEEN_TENANCY_HEADER", "1"}, {"QUEEN_KV_TRUSTED_PROXY", "1"}}))
+                    .settings.tenancy.header);
+    for (const std::string key : {"00ff", "secret-in-the-log"}) {
+        EXPECT_EQ(faults("", with({{"QUEEN_ENCRYPTION_KEY", key}})),
+                  "environment QUEEN_ENCRYPTION_KEY: encryption.key: is no key; allowed: 64 hex "
+                  "digits (256 bits), or file:PATH\n");
+    }
+    EXPECT_THAT(faults("auth: {skip_paths: [health]}"), HasSubstr("\"health\" is no path"));
+    EXPECT_THAT(faults("auth: {role_read_only: admin}"),
+                HasSubstr("auth.role_read_only: is the name of auth.role_admin too"));
+}
+
+TEST(Environment, VariablesOfSecurityReachTheirOptions) {
+    const std::string key(64, 'a');
+    const std::string secret(32, 's');
+    const Loaded loaded = accepted("", with({{"QUEEN_ENCRYPTION_KEY", key},
+                                             {"JWT_ENABLED", "yes"},
+                                             {"JWT_ALGORITHM", "auto"},
+                                             {"JWT_SECRET", secret},
+                                             {"JWT_PUBLIC_KEY", "-----BEGIN\\nKEY-----"},
+                                             {"JWT_JWKS_URL", "https://id.example/keys"},
+                                             {"JWT_JWKS_REFRESH_INTERVAL", "120"},
+                                             {"JWT_JWKS_TIMEOUT_MS", "700"},
+                                             {"JWT_ISSUER", "https://id.example"},
+                                             {"JWT_AUDIENCE", "queen"},
+                                             {"JWT_CLOCK_SKEW", "5"},
+                                             {"JWT_SKIP_PATHS", "/health, /,,"},
+                                             {"JWT_ROLES_CLAIM", "r"},
+                                             {"JWT_ROLES_ARRAY_CLAIM", "rs"},
+                                             {"JWT_ROLE_ADMIN", "boss"},
+                                             {"JWT_ROLE_READ_WRITE", "rw"},
+                                             {"JWT_ROLE_READ_ONLY", "ro"},
+                                             {"JWT_ROLE_WRITE_ONLY", "wo"}}));
+    const Settings& s = loaded.settings;
+    EXPECT_EQ(s.encryption.key, key);
+    EXPECT_TRUE(s.auth.enabled);
+    EXPECT_EQ(s.auth.algorithm, "auto");
+    EXPECT_EQ(s.auth.secret, secret);
+    EXPECT_EQ(s.auth.public_key, "-----BEGIN\nKEY-----");
+    EXPECT_EQ(s.auth.jwks_url, "https://id.example/keys");
+    EXPECT_EQ(s.auth.jwks_refresh, 120s);
+    EXPECT_EQ(s.auth.jwks_timeout, 700ms);
+    EXPECT_EQ(s.auth.issuer, "https://id.example");
+    EXPECT_EQ(s.auth.audience, "queen");
+    EXPECT_EQ(s.auth.clock_skew, 5s);
+    EXPECT_THAT(s.auth.skip_paths, ElementsAre("/health", "/"));
+    EXPECT_EQ(s.auth.role_claim + s.auth.roles_claim, "rrs");
+    EXPECT_EQ(s.auth.role_admin + s.auth.role_read_write + s.auth.role_read_only +
+                  s.auth.role_write_only,
+              "bossrwrowo");
+    EXPECT_THAT(loaded.warnings, IsEmpty());
+    for (const Effective& entry : loaded.effective) {
+        EXPECT_THAT(entry.value, ::testing::Not(HasSubstr(key)));
+        EXPECT_THAT(entry.value, ::testing::Not(HasSubstr(secret)));
+    }
+    EXPECT_EQ(effective(loaded, "auth.secret").value, "***");
+    EXPECT_EQ(effective(loaded, "encryption.key").source, "environment QUEEN_ENCRYPTION_KEY");
+}
+
+TEST(Environment, WhatIsWeakOrPreparedAndSwitchedOffIsWarnedAbout) {
+    EXPECT_THAT(accepted("", with({{"JWT_SECRET", "s3"}})).warnings,
+                ElementsAre("environment JWT_SECRET: auth.secret: has no effect while auth.enabled "
+                            "is false; nobody is asked for a token"));
+    EXPECT_THAT(accepted("", with({{"JWT_ENABLED", "1"}, {"JWT_SECRET", "s3"}})).warnings,
+                ElementsAre(HasSubstr("auth.secret: is shorter than 32 bytes")));
+    EXPECT_THAT(accepted("", with({{"JWT_ENABLED", "1"},
+                                   {"JWT_ALGORITHM", "auto"},
+                                   {"JWT_JWKS_URL", "http://keys.example/x"}}))
+                    .warnings,
+                ElementsAre(HasSubstr("auth.jwks_url: comes without TLS")));
+    EXPECT_THAT(accepted("", with({{"JWT_ENABLED", "1"},
+                                   {"JWT_ALGORITHM", "auto"},
+                                   {"JWT_JWKS_URL", "http://127.0.0.1:9/x"}}))
+                    .warnings,
+                IsEmpty());
 }
 
 TEST(Environment, VariablesThatOnlyTuneAMissingPartAreWarnedAbout) {

@@ -118,7 +118,7 @@ TEST(Load, WhatIsNotYamlNamesTheLine) {
     EXPECT_EQ(faults("- a\n"),
               "q.yaml:1:1: is a list; allowed: a map of listen, data, server_id, database, limits, "
               "pop, groups, segments, ack, dedup, maintenance, compat, log, plugins, candidates, "
-              "plugin_folders\n");
+              "plugin_folders, encryption, auth, tenancy\n");
 }
 
 TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {
@@ -238,6 +238,9 @@ TEST(Load, AnAddressThatOthersReachIsWarnedAbout) {
         ASSERT_EQ(loaded.warnings.size(), 1u) << listen;
         EXPECT_THAT(loaded.warnings[0], HasSubstr("q.yaml:1:9: listen: "));
         EXPECT_THAT(loaded.warnings[0], HasSubstr("reachable from other machines"));
+        const std::string asked = "auth: {enabled: true, secret: 0123456789abcdef0123456789abcdef}";
+        EXPECT_THAT(accepted(std::string("listen: ") + listen + "\n" + asked).warnings, IsEmpty())
+            << "who is asked for a token is no stranger";
     }
     for (const char* listen : {"127.0.0.1:6632", "127.9.9.9:80", "'[::1]:6632'", "localhost:0"}) {
         EXPECT_THAT(accepted(std::string("listen: ") + listen + "\n").warnings, IsEmpty())

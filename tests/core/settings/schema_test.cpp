@@ -60,6 +60,7 @@ TEST(Schema, NamesEveryOptionWithItsTypeBoundsAndDefault) {
         case Type::text:
         case Type::address:
         case Type::connection:
+        case Type::secret:
             EXPECT_EQ(schema["type"].string(), "string") << option.name;
             EXPECT_EQ(schema["default"].string(), option.fallback) << option.name;
             break;

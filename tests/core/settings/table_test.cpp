@@ -83,6 +83,7 @@ TEST(Table, BoundsAreInclusiveOnBothSides) {
             case Type::choice:
             case Type::address:
             case Type::connection:
+            case Type::secret:
             case Type::texts:
             case Type::plugins:
                 break;
@@ -168,6 +169,23 @@ TEST(Table, EveryOptionReachesItsField) {
                                               static_cast<std::int64_t>(s.configure_merges),
                                               static_cast<std::int64_t>(s.log_json)}) {
                 out += "|" + std::to_string(number);
+            }
+            for (const std::string& text :
+                 {s.encryption.key, s.auth.algorithm, s.auth.secret, s.auth.public_key,
+                  s.auth.jwks_url, s.auth.issuer, s.auth.audience, s.auth.role_claim,
+                  s.auth.roles_claim, s.auth.role_admin, s.auth.role_read_write,
+                  s.auth.role_read_only, s.auth.role_write_only}) {
+                out += "|" + text;
+            }
+            for (const std::int64_t number :
+                 {static_cast<std::int64_t>(s.auth.enabled), s.auth.jwks_refresh.count(),
+                  s.auth.jwks_timeout.count(), s.auth.clock_skew.count(),
+                  static_cast<std::int64_t>(s.tenancy.header),
+                  static_cast<std::int64_t>(s.tenancy.trusted_proxy)}) {
+                out += "|" + std::to_string(number);
+            }
+            for (const std::string& path : s.auth.skip_paths) {
+                out += "|" + path;
             }
             for (const std::string& folder : s.plugin_folders) {
                 out += "|" + folder;

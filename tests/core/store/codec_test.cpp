@@ -172,7 +172,7 @@ TEST_F(Codec, ArraysOfEachType) {
     ids[1].bytes.fill(0xab);
     Parameters parameters;
     parameters.text_array(texts).int4_array(ints).int8_array(bigs).bytea_array(bytes);
-    parameters.uuid_array(ids).bool_array({true, false, true});
+    parameters.uuid_array(ids).boolean_array({true, false, true});
     const Rows rows = run("select $1, $4, $2::text, $3::text, $5::text, $4[2] = '\\x00', "
                           "array_lower($1, 1), array_length($4, 1), $6::text",
                           parameters);
@@ -193,7 +193,7 @@ TEST_F(Codec, ArraysOfEachType) {
 TEST_F(Codec, EmptyArraysOfEachType) {
     Parameters parameters;
     parameters.text_array({}).int4_array({}).int8_array({}).bytea_array({}).uuid_array({});
-    parameters.bool_array({});
+    parameters.boolean_array({});
     const Rows rows = run("select $1, $4, cardinality($1) + cardinality($2) + cardinality($3) + "
                           "cardinality($4) + cardinality($5) + cardinality($6)",
                           parameters);

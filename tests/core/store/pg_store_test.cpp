@@ -340,8 +340,8 @@ TEST_F(PgStoreTest, PositionsLeasesAndBatchesHandedBack) {
     ASSERT_THAT(popped.partitions, SizeIs(1));
     const Uuid id = popped.partitions[0].partition_id;
 
-    const auto renewed = value(
-        wait_for<RenewOutcome>([&](auto done) { store->renew_lease(kNever, "pos1", 900s, done); }));
+    const auto renewed = value(wait_for<RenewOutcome>(
+        [&](auto done) { store->renew_lease(kNever, kTenant, "pos1", 900s, done); }));
     EXPECT_EQ(renewed.renewed, 1);
     ASSERT_TRUE(renewed.expires_at);
     EXPECT_GT(*renewed.expires_at, popped.partitions[0].segments[0].created_at + 800s);

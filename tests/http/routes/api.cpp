@@ -46,7 +46,8 @@ struct Api::Broker {
     explicit Broker(Api& api)
         : sources({{"cold", std::make_shared<ColdSource>()}}, "cold"),
           parking(api.ticker, api.clock, {}), announcer(sources, parking),
-          push(api.store, announcer, api.clock, {}),
+          push(api.store, announcer, api.clock,
+               {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
           switches(api.system, parking, api.ticker, api.clock, {}),
           pop(api.store, sources, announcer, parking, api.workers, api.ticker, api.clock,
               {.paused = [this] { return switches.pops_paused(); }}),
@@ -106,7 +107,11 @@ struct Api::Broker {
     http::Routes routes;
 };
 
-Api::Api() {
+Api::Api() : Api(Security()) {}
+
+Api::Api(Security given) : security(std::move(given)) {
+    settings.auth.skip_paths = security.skip_paths;
+    settings.tenancy.header = security.tenants;
     settings.limits = {};
     settings.limits.max_wait = std::chrono::seconds(60);
     settings.limits.answer_bytes = 64 << 20;
@@ -119,7 +124,7 @@ Api::~Api() {
 }
 
 std::shared_ptr<FakeExchange> Api::send(std::string_view method, std::string_view target,
-                                        std::string body) {
+                                        std::string body, Headers headers) {
     auto exchange = std::make_shared<FakeExchange>();
     http::Request request;
     request.method = method;
@@ -127,12 +132,14 @@ std::shared_ptr<FakeExchange> Api::send(std::string_view method, std::string_vie
     request.path = target.substr(0, question);
     request.query = question == std::string_view::npos ? "" : target.substr(question + 1);
     request.body = std::move(body);
+    request.headers = std::move(headers);
     broker_->routes.handle(std::move(request), exchange);
     return exchange;
 }
 
-http::Reply Api::ask(std::string_view method, std::string_view target, std::string body) {
-    const auto exchange = send(method, target, std::move(body));
+http::Reply Api::ask(std::string_view method, std::string_view target, std::string body,
+                     Headers headers) {
+    const auto exchange = send(method, target, std::move(body), std::move(headers));
     workers.run_all();
     EXPECT_EQ(exchange->replies, 1u) << method << " " << target;
     http::Reply reply = exchange->answer.value_or(http::Reply{});

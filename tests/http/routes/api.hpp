@@ -1,4 +1,5 @@
 #pragma once
+#include "auth/verifier.hpp"
 #include "base/json.hpp"
 #include "broker/announce.hpp"
 #include "http/router.hpp"
@@ -7,10 +8,10 @@
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
-#include "support/scripted_system_store.hpp"
-#include "support/scripted_transaction_store.hpp"
 #include "support/scripted_letter_store.hpp"
 #include "support/scripted_message_store.hpp"
+#include "support/scripted_system_store.hpp"
+#include "support/scripted_transaction_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,19 +43,31 @@ private:
     std::function<void()> on_gone_;
 };
 
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
 /// The routes over the real broker over a store in memory, on one thread: nothing happens that the
 /// test does not run.
 class Api {
 public:
+    /// What a broker may have to protect itself with.
+    struct Security {
+        std::shared_ptr<const Cipher> cipher{};
+        std::shared_ptr<const auth::Verifier> verifier{};
+        std::vector<std::string> skip_paths{"/health", "/metrics/prometheus", "/metrics", "/"};
+        bool tenants = false;
+    };
     Api();
+    explicit Api(Security security);
     ~Api();
 
     /// Hands a request over, as the front does. `target` is path and query as sent.
     std::shared_ptr<FakeExchange> send(std::string_view method, std::string_view target,
-                                       std::string body = {});
+                                       std::string body = {}, Headers headers = {});
     /// Sends it and runs the workers until nothing is left to do.
-    http::Reply ask(std::string_view method, std::string_view target, std::string body = {});
+    http::Reply ask(std::string_view method, std::string_view target, std::string body = {},
+                    Headers headers = {});
 
+    const Security security;
     settings::Settings settings;
     ManualClock clock;
     ManualTicker ticker{clock};

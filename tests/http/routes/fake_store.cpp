@@ -135,8 +135,9 @@ void FakeStore::ack_positions(Deadline, std::string, std::vector<PositionAck> gi
     answer(std::move(done), std::move(outcomes));
 }
 
-void FakeStore::renew_lease(Deadline, std::string worker, std::chrono::seconds seconds,
-                            Done<RenewOutcome> done) {
+void FakeStore::renew_lease(Deadline, std::string tenant, std::string worker,
+                            std::chrono::seconds seconds, Done<RenewOutcome> done) {
+    renewed_for.push_back(std::move(tenant));
     renewed.emplace_back(std::move(worker), seconds);
     answer(std::move(done), RenewOutcome(renewal));
 }

@@ -50,6 +50,7 @@ public:
     std::vector<Configured> configured;
     std::vector<Released> released;
     std::vector<std::pair<std::string, std::chrono::seconds>> renewed;
+    std::vector<std::string> renewed_for; ///< tenants
     struct Figures {
         std::string what, tenant, queue;
         std::optional<std::string> group;
@@ -75,7 +76,8 @@ public:
     void ack_by_hash(Deadline, HashAcks, Done<HashAckOutcome>) override;
     void ack_positions(Deadline, std::string, std::vector<PositionAck>,
                        Done<std::vector<PositionAckOutcome>>) override;
-    void renew_lease(Deadline, std::string, std::chrono::seconds, Done<RenewOutcome>) override;
+    void renew_lease(Deadline, std::string, std::string, std::chrono::seconds,
+                     Done<RenewOutcome>) override;
     void configure(Deadline, std::string, std::string, std::string, Done<std::string>) override;
     void delete_queue(Deadline, std::string, std::string, Done<bool>) override;
     void queue_detail(Deadline, std::string, std::string, PartitionPage,

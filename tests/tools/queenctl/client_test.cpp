@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 namespace queen::ctl::testing {
 namespace {
 
@@ -48,6 +50,31 @@ TEST(Client, TheEnvironmentNamesTheBrokerUnlessTheCommandLineDoes) {
     EXPECT_EQ(command_line({"health", "--url", server.url()}, "", {{"QUEEN_URL", "nonsense"}}).exit,
               Exit::ok);
     EXPECT_EQ(command_line({"health"}, "", {{"QUEEN_URL", "nonsense"}}).exit, Exit::usage);
+}
+
+TEST(Client, ATokenAndATenantGoWithEveryRequest) {
+    ScriptedServer server(in_order({{200, R"({"status":"healthy"})", {}, false}}));
+    const std::string file = ::testing::TempDir() + "queenctl-token";
+    std::ofstream(file) << "from.a.file\n";
+    const auto ask = [&](std::vector<std::string> more, const std::string& variable) {
+        std::vector<std::string> words{"health", "--url", server.url()};
+        words.insert(words.end(), more.begin(), more.end());
+        return command_line(words, "", {{"QUEEN_TOKEN", variable}});
+    };
+    EXPECT_EQ(ask({}, "a.b.c").exit, Exit::ok);
+    EXPECT_EQ(ask({"--token-file", file}, "a.b.c").exit, Exit::ok);
+    EXPECT_EQ(ask({"--tenant", "3f2504e0-4f89-11d3-9a0c-0305e82c3301"}, "").exit, Exit::ok);
+    ASSERT_EQ(server.seen().size(), 3u);
+    EXPECT_EQ(server.seen()[0].authorization, "Bearer a.b.c");
+    EXPECT_EQ(server.seen()[1].authorization, "Bearer from.a.file");
+    EXPECT_EQ(server.seen()[2].authorization, "");
+    EXPECT_EQ(server.seen()[2].tenant, "3f2504e0-4f89-11d3-9a0c-0305e82c3301");
+
+    const auto odd = ask({}, "a\r\nx-queen-tenant: b");
+    EXPECT_EQ(odd.exit, Exit::usage);
+    EXPECT_EQ(odd.err.find("x-queen-tenant"), std::string::npos) << "a token is never shown";
+    EXPECT_EQ(ask({"--token-file", file + "-missing"}, "").exit, Exit::usage);
+    EXPECT_EQ(server.seen().size(), 3u);
 }
 
 TEST(Client, ARefusalIsOneSafeSentence) {

@@ -35,6 +35,8 @@ public:
         Seen seen;
         seen.method = request.getMethod();
         seen.target = request.getURI();
+        seen.authorization = request.get("Authorization", "");
+        seen.tenant = request.get("x-queen-tenant", "");
         seen.client_port = request.clientAddress().port();
         Poco::StreamCopier::copyToString(request.stream(), seen.body);
         Reaction reaction;

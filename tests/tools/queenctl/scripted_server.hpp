@@ -10,7 +10,8 @@ namespace queen::ctl::testing {
 /// One request as it arrived.
 struct Seen {
     std::string method, target, body;
-    std::uint16_t client_port = 0; ///< tells connections apart
+    std::uint16_t client_port = 0;     ///< tells connections apart
+    std::string authorization, tenant; ///< fields of that name
 };
 
 /// What the server does with a request.
