@@ -118,6 +118,28 @@ TEST_F(TransactionTest, ANackInATransactionIsRedelivered) {
     EXPECT_THAT(api.pop(queue(), "consumerGroup=g").ids(), ElementsAre("a"));
 }
 
+// TX-9: given up and passed on at one moment; the dead letters of a batch lie in several segments.
+TEST_F(TransactionTest, DeadLettersAreFiledWithTheRest) {
+    api.push_ids(queue(), "p", {"a"});
+    api.push_ids(queue(), "p", {"b", "c"});
+    const auto held = api.pop(queue(), "consumerGroup=g");
+    ASSERT_THAT(held.ids(), ElementsAre("a", "b", "c"));
+    const auto answer = run(api,
+                            {push(other(), "p", "n"), ack(held.messages[0], "dlq"),
+                             ack(held.messages[1]), ack(held.messages[2], "dlq")},
+                            {held.lease_id});
+    EXPECT_THAT(answer, HasSubstr(kSuccess));
+    const auto document = json::Document::parse(answer);
+    ASSERT_TRUE(document);
+    std::vector<bool> dlq;
+    for (std::size_t i = 1; i < 4; ++i) {
+        dlq.push_back(document->root()["results"].at(i)["dlq"].boolean().value_or(false));
+    }
+    EXPECT_THAT(dlq, ElementsAre(true, false, true)) << answer;
+    EXPECT_EQ(api.pop(queue(), "consumerGroup=g").status, 204) << "the cursor passed all of them";
+    EXPECT_THAT(api.pop(other()).ids(), ElementsAre("n"));
+}
+
 // K01, with the late item sent through a transaction: it takes its place when it commits, so nobody
 // reads past it. Small transactions and pushes overtake large ones all the time.
 TEST_F(TransactionTest, K01ALateTransactionIsNeverBehindACursor) {
