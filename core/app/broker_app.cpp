@@ -506,11 +506,11 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                          const broker::ClusterFigureReads::Figures& figures) {
                     reply({.body = metrics->prometheus(figures.get()),
                            .content_type = std::string(metrics::Page::kContentType),
-                           .headers = {},
-                           .cipher = cipher.get(),
-                           .verifier = verifier.get()});
+                           .headers = {}});
                 });
-            }});
+            },
+        .cipher = cipher.get(),
+        .verifier = verifier.get()});
     read_switches();
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);

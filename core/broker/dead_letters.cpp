@@ -119,7 +119,7 @@ void DeadLetters::show(const LetterQuery& query, std::int32_t asked_offset,
     json::Writer writer(body);
     writer.begin_object();
     writer.key("messages").begin_array();
-    for (const Letter& letter : page.letters) {
+    for (const DeadLetter& letter : page.letters) {
         write_letter(writer, letter);
     }
     writer.end_array();
@@ -167,7 +167,7 @@ void DeadLetters::replay(std::string tenant, Uuid letter_id, ReplayTarget target
     move->replay.letter_id = letter_id;
     store_.find(
         clock_.now() + options_.wait, move->tenant, letter_id,
-        [this, move](Result<std::optional<Letter>> letter) { begin(move, std::move(letter)); });
+        [this, move](Result<std::optional<DeadLetter>> letter) { begin(move, std::move(letter)); });
 }
 
 void DeadLetters::retry(std::string tenant, Uuid partition_id, std::string transaction_id,
@@ -177,10 +177,10 @@ void DeadLetters::retry(std::string tenant, Uuid partition_id, std::string trans
     move->done = std::move(done);
     store_.newest(
         clock_.now() + options_.wait, move->tenant, partition_id, std::move(transaction_id),
-        [this, move](Result<std::optional<Letter>> letter) { begin(move, std::move(letter)); });
+        [this, move](Result<std::optional<DeadLetter>> letter) { begin(move, std::move(letter)); });
 }
 
-void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<Letter>> read) {
+void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<DeadLetter>> read) {
     if (!read) {
         move->end(Replay::Result::failed, std::move(read).error());
         return;
@@ -189,7 +189,7 @@ void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<
         move->end(Replay::Result::gone);
         return;
     }
-    const Letter& letter = **read;
+    const DeadLetter& letter = **read;
     Replay& replay = move->replay;
     replay.letter_id = letter.id;
     replay.queue = move->target.queue.value_or(letter.queue);

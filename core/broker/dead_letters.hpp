@@ -76,7 +76,7 @@ public:
 
 private:
     struct Move;
-    void begin(const std::shared_ptr<Move>& move, Result<std::optional<Letter>> read);
+    void begin(const std::shared_ptr<Move>& move, Result<std::optional<DeadLetter>> read);
     void exchange(const std::shared_ptr<Move>& move);
     void moved_to(const std::shared_ptr<Move>& move, const Result<LetterMoved>& moved);
     void show(const LetterQuery& query, std::int32_t asked_offset, const std::string& question,

@@ -304,11 +304,11 @@ struct MessageBrowser::Search {
     Done<std::optional<std::string>> done;
     std::optional<FoundMessage> found;
 
-    void answer(const std::optional<Letter>& letter);
+    void answer(const std::optional<DeadLetter>& letter);
 };
 
 /// The frame is the message only if it bears the id: the hash alone does not say so.
-void MessageBrowser::Search::answer(const std::optional<Letter>& letter) {
+void MessageBrowser::Search::answer(const std::optional<DeadLetter>& letter) {
     MessageDetail detail;
     detail.found = found ? &*found : nullptr;
     detail.letter = letter ? &*letter : nullptr;
@@ -352,15 +352,16 @@ void MessageBrowser::find(const std::string& tenant, Uuid partition_id,
                                 return;
                             }
                             search->found = std::move(*found);
-                            letters_.newest(search->deadline, search->tenant, search->partition_id,
-                                            search->transaction_id,
-                                            [search](const Result<std::optional<Letter>>& letter) {
-                                                if (!letter) {
-                                                    search->done(fail(letter.error()));
-                                                    return;
-                                                }
-                                                search->answer(*letter);
-                                            });
+                            letters_.newest(
+                                search->deadline, search->tenant, search->partition_id,
+                                search->transaction_id,
+                                [search](const Result<std::optional<DeadLetter>>& letter) {
+                                    if (!letter) {
+                                        search->done(fail(letter.error()));
+                                        return;
+                                    }
+                                    search->answer(*letter);
+                                });
                         });
         },
         std::move(done));

@@ -71,7 +71,7 @@ void write_payload(json::Writer& writer, std::string_view stored, bool encrypted
     writer.key("isEncrypted").boolean(encrypted);
 }
 
-void write_letter(json::Writer& writer, const Letter& letter) {
+void write_letter(json::Writer& writer, const DeadLetter& letter) {
     writer.begin_object();
     writer.key("id").string(to_string(letter.id));
     write_id(writer, "messageId", letter.message_id);

@@ -22,7 +22,7 @@ std::string format_millis(WallTime at);
 /// @source FMT-8, FMT-10
 void write_payload(json::Writer& writer, std::string_view stored, bool encrypted, bool available);
 
-void write_letter(json::Writer& writer, const Letter& letter);
+void write_letter(json::Writer& writer, const DeadLetter& letter);
 
 /// One row of GET /messages. Views into what the caller holds.
 struct MessageRow {
@@ -40,7 +40,7 @@ void write_message(json::Writer& writer, const MessageRow& row);
 struct MessageDetail {
     const FoundMessage* found = nullptr; ///< of the partition; null when it is gone
     const Frame* frame = nullptr;        ///< null: only the letter is left
-    const Letter* letter = nullptr;      ///< null: none
+    const DeadLetter* letter = nullptr;  ///< null: none
 };
 std::string render_detail(const MessageDetail& detail);
 

@@ -11,7 +11,7 @@
 namespace queen {
 
 /// A dead letter: what a group gave up on, as it was stored.
-struct Letter {
+struct DeadLetter {
     Uuid id;
     Uuid partition_id;
     std::string queue;
@@ -50,8 +50,8 @@ struct LetterQuery {
 };
 
 struct LetterPage {
-    std::int64_t total = 0;      ///< that match, whatever the page
-    std::vector<Letter> letters; ///< newest first
+    std::int64_t total = 0;          ///< that match, whatever the page
+    std::vector<DeadLetter> letters; ///< newest first
 };
 
 /// One frame for a queue in place of a letter.
@@ -85,10 +85,10 @@ public:
     /// Newest first (log_dlq_list_v1).
     virtual void list(Deadline, LetterQuery, Done<LetterPage>) = 0;
     /// nullopt: the tenant has none of that id (log_dlq_find_v1).
-    virtual void find(Deadline, std::string tenant, Uuid id, Done<std::optional<Letter>>) = 0;
+    virtual void find(Deadline, std::string tenant, Uuid id, Done<std::optional<DeadLetter>>) = 0;
     /// The newest of a message, whichever group's (log_dlq_newest_v1).
     virtual void newest(Deadline, std::string tenant, Uuid partition_id, std::string transaction_id,
-                        Done<std::optional<Letter>>) = 0;
+                        Done<std::optional<DeadLetter>>) = 0;
     /// Removes all letters of a message; how many there were (delete_message_v1).
     virtual void remove(Deadline, std::string tenant, Uuid partition_id, std::string transaction_id,
                         Done<std::int64_t>) = 0;

@@ -9,14 +9,14 @@ namespace {
 namespace sql = statements;
 
 /// The columns of queen._letters, from `first` on.
-Letter read_letter(Row& row, int first) {
+DeadLetter read_letter(Row& row, int first) {
     const auto text = [&](int column) {
         return row.null(first + column) ? std::string() : std::string(row.text(first + column));
     };
     const auto id = [&](int column) {
         return row.null(first + column) ? Uuid{} : row.uuid(first + column);
     };
-    Letter letter;
+    DeadLetter letter;
     letter.id = row.uuid(first);
     letter.partition_id = row.uuid(first + 1);
     letter.queue = row.text(first + 2);
@@ -58,12 +58,12 @@ Result<LetterPage> decode_page(const Rows& rows) {
     return page;
 }
 
-Result<std::optional<Letter>> decode_letter(const Rows& rows) {
+Result<std::optional<DeadLetter>> decode_letter(const Rows& rows) {
     if (rows.count() == 0) {
-        return std::optional<Letter>{};
+        return std::optional<DeadLetter>{};
     }
     Row row(rows, 0);
-    std::optional<Letter> letter = read_letter(row, 0);
+    std::optional<DeadLetter> letter = read_letter(row, 0);
     if (auto status = row.status(); !status) {
         return fail(std::move(status.error()));
     }
@@ -148,8 +148,8 @@ void PgLetterStore::list(Deadline deadline, LetterQuery query, Done<LetterPage> 
 }
 
 void PgLetterStore::find(Deadline deadline, std::string tenant, Uuid id,
-                         Done<std::optional<Letter>> done) {
-    asker_.ask<std::optional<Letter>>(
+                         Done<std::optional<DeadLetter>> done) {
+    asker_.ask<std::optional<DeadLetter>>(
         Lane::admin, deadline,
         of_tenant(sql::kDlqFind, std::move(tenant),
                   [id](Parameters& parameters) { parameters.uuid(id); }),
@@ -157,8 +157,8 @@ void PgLetterStore::find(Deadline deadline, std::string tenant, Uuid id,
 }
 
 void PgLetterStore::newest(Deadline deadline, std::string tenant, Uuid partition_id,
-                           std::string transaction_id, Done<std::optional<Letter>> done) {
-    asker_.ask<std::optional<Letter>>(
+                           std::string transaction_id, Done<std::optional<DeadLetter>> done) {
+    asker_.ask<std::optional<DeadLetter>>(
         Lane::admin, deadline,
         of_tenant(sql::kDlqNewest, std::move(tenant),
                   [partition_id, txn = std::move(transaction_id)](Parameters& parameters) {

@@ -10,9 +10,9 @@ public:
     explicit PgLetterStore(Asker asker) : asker_(std::move(asker)) {}
 
     void list(Deadline, LetterQuery, Done<LetterPage>) override;
-    void find(Deadline, std::string tenant, Uuid id, Done<std::optional<Letter>>) override;
+    void find(Deadline, std::string tenant, Uuid id, Done<std::optional<DeadLetter>>) override;
     void newest(Deadline, std::string tenant, Uuid partition_id, std::string transaction_id,
-                Done<std::optional<Letter>>) override;
+                Done<std::optional<DeadLetter>>) override;
     void remove(Deadline, std::string tenant, Uuid partition_id, std::string transaction_id,
                 Done<std::int64_t>) override;
     void purge(Deadline, std::string tenant, std::string queue, std::optional<std::string> group,

@@ -17,8 +17,8 @@ public:
     using Hook = std::function<void(Arguments...)>;
 
     Hook<LetterQuery, Done<LetterPage>> on_list;
-    Hook<std::string, Uuid, Done<std::optional<Letter>>> on_find;
-    Hook<std::string, Uuid, std::string, Done<std::optional<Letter>>> on_newest;
+    Hook<std::string, Uuid, Done<std::optional<DeadLetter>>> on_find;
+    Hook<std::string, Uuid, std::string, Done<std::optional<DeadLetter>>> on_newest;
     Hook<std::string, Uuid, std::string, Done<std::int64_t>> on_remove;
     Hook<std::string, std::string, std::optional<std::string>, Done<std::int64_t>> on_purge;
     Hook<LetterMove, Done<LetterMoved>> on_move;
@@ -26,11 +26,12 @@ public:
     void list(Deadline, LetterQuery query, Done<LetterPage> done) override {
         call(on_list, std::move(query), std::move(done));
     }
-    void find(Deadline, std::string tenant, Uuid id, Done<std::optional<Letter>> done) override {
+    void find(Deadline, std::string tenant, Uuid id,
+              Done<std::optional<DeadLetter>> done) override {
         call(on_find, std::move(tenant), id, std::move(done));
     }
     void newest(Deadline, std::string tenant, Uuid partition_id, std::string txn,
-                Done<std::optional<Letter>> done) override {
+                Done<std::optional<DeadLetter>> done) override {
         call(on_newest, std::move(tenant), partition_id, std::move(txn), std::move(done));
     }
     void remove(Deadline, std::string tenant, Uuid partition_id, std::string txn,

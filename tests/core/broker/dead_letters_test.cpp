@@ -20,8 +20,8 @@ const std::string kTenant{kDefaultTenant};
 const Uuid kLetter = *parse_uuid("0199f0aa-0000-4000-8000-000000000001");
 const Uuid kPartition = *parse_uuid("0199f0aa-0000-4000-8000-000000000002");
 
-Letter letter() {
-    Letter out;
+DeadLetter letter() {
+    DeadLetter out;
     out.id = kLetter;
     out.partition_id = kPartition;
     out.queue = "q";
@@ -73,7 +73,7 @@ protected:
     test::ScriptedLetterStore letters_;
     FigureReads reads_{clock_, 30s};
     DeadLetters dead_{letters_, announcer_, reads_, clock_, {}};
-    std::optional<Letter> found_ = letter();
+    std::optional<DeadLetter> found_ = letter();
     std::vector<Result<LetterMoved>> moved_{
         LetterMoved{LetterMoved::Result::moved, "g", kPartition, Offset{12}}};
     std::vector<LetterMove> moves_;
@@ -179,7 +179,7 @@ TEST_F(DeadLettersTest, K41_APageByOffsetGoesOnWhereTheOneBeforeEnded) {
         LetterPage page;
         page.total = 9;
         for (int i = 0; i < query.limit; ++i) {
-            Letter row = letter();
+            DeadLetter row = letter();
             row.failed_at = WallTime{std::chrono::microseconds(100 - i)};
             page.letters.push_back(row);
         }

@@ -215,7 +215,7 @@ TEST_F(MessageBrowserTest, AHashThatAnotherMessageHasFindsNothing) {
         done(std::optional(found));
     };
     letters_.on_newest = [](const std::string&, Uuid, const std::string&, const auto& done) {
-        done(std::optional<Letter>{});
+        done(std::optional<DeadLetter>{});
     };
     const auto look = [&](const std::string& txn) {
         std::optional<std::string> body;

@@ -18,8 +18,8 @@ std::string message(std::string_view rest = {}) {
     return "/api/v1/messages/" + std::string(kPartitionId) + "/t%2F1" + std::string(rest);
 }
 
-Letter letter() {
-    Letter out;
+DeadLetter letter() {
+    DeadLetter out;
     out.id = kLetter;
     out.partition_id = *parse_uuid(kPartitionId);
     out.queue = "q";
@@ -137,7 +137,7 @@ TEST(LettersRoutes, ARetryIsAReplayOfTheNewestLetterOfAnAddress) {
                                const auto& done) {
         EXPECT_EQ(to_string(id), kPartitionId);
         EXPECT_EQ(txn, "t/1") << "decoded once";
-        done(std::optional<Letter>{});
+        done(std::optional<DeadLetter>{});
     };
     const auto reply = api.ask("POST", message("/retry"));
     EXPECT_EQ(reply.status, 404);
@@ -186,7 +186,7 @@ TEST(LettersRoutes, AMessageThatNobodyKnowsIs404AndAFaultIsOurs) {
         done(found);
     };
     api.letters.on_newest = [](const std::string&, Uuid, const std::string&, const auto& done) {
-        done(std::optional<Letter>{});
+        done(std::optional<DeadLetter>{});
     };
     const auto missing = api.ask("GET", message());
     EXPECT_EQ(missing.status, 404);
