@@ -386,12 +386,24 @@ TEST_F(AckContract, K45_ErrorTextsOfEveryKindAreKept) {
     EXPECT_THAT(odd.status(), testing::AnyOf(200, 400));
 }
 
+// An ack without its address fails as an item, so that its neighbours are settled.
+TEST_F(AckContract, AnIncompleteAddressIsAnItemsFailure) {
+    const auto messages = batch(1);
+    const auto answer =
+        post("/api/v1/ack/batch",
+             R"({"consumerGroup":"g","acknowledgments":[{"transactionId":"t0"},{"partitionId":")" +
+                 messages.at(0).partition_id + R"("},{"transactionId":"t0","partitionId":")" +
+                 messages[0].partition_id + R"(","leaseId":")" + messages[0].lease_id + "\"}]}");
+    EXPECT_EQ(answer.status(), 200);
+    EXPECT_THAT(answer.column("", "success"), ElementsAre("false", "false", "true"));
+    EXPECT_NE(answer.at("0.error"), "null");
+    EXPECT_NE(answer.at("1.error"), "null");
+}
+
 TEST_F(AckContract, WhatIsNoAckIsRefused) {
     for (const auto& [path, body, text] : std::vector<std::array<std::string, 3>>{
              {"/api/v1/ack", "", ""},
              {"/api/v1/ack", "[]", ""},
-             {"/api/v1/ack", R"({"partitionId":"x"})", "transactionId"},
-             {"/api/v1/ack", R"({"transactionId":"x"})", "partitionId"},
              {"/api/v1/ack", R"({"transactionId":5,"partitionId":"x"})", "transactionId"},
              {"/api/v1/ack/batch", "{}", "acknowledgments"},
              {"/api/v1/ack/batch", R"({"acknowledgments":5})", "acknowledgments"},

@@ -52,6 +52,12 @@ std::vector<std::string> steps(std::string_view path) {
     return all;
 }
 
+/// An element when it is an array and the step a number, else a member.
+json::Value member(json::Value value, const std::string& step) {
+    const bool number = step.find_first_not_of("0123456789") == std::string::npos;
+    return value.is(json::Kind::array) && number ? value.at(std::stoul(step)) : value[step];
+}
+
 std::string text_of(json::Value value) {
     switch (value.kind()) {
     case json::Kind::missing:
@@ -87,7 +93,7 @@ json::Value Answer::value(std::string_view path) const {
     }
     json::Value value = document_->root();
     for (const auto& step : steps(path)) {
-        value = value.is(json::Kind::array) ? value.at(std::stoul(step)) : value[step];
+        value = member(value, step);
     }
     return value;
 }
@@ -112,7 +118,7 @@ std::vector<std::string> Answer::column(std::string_view list, std::string_view 
     for (std::size_t i = 0; array.is(json::Kind::array) && i < array.size(); ++i) {
         json::Value element = array.at(i);
         for (const auto& step : steps(path)) {
-            element = element.is(json::Kind::array) ? element.at(std::stoul(step)) : element[step];
+            element = member(element, step);
         }
         values.push_back(text_of(element));
     }
