@@ -32,7 +32,7 @@ TEST_F(SystemContract, PopMaintenanceHoldsDeliveriesBackAtTheBrokerThatWasAsked)
     EXPECT_EQ(on.status(), 200);
     EXPECT_EQ(on.at("popMaintenanceMode"), "true");
     EXPECT_NE(on.at("message"), "missing");
-    for (const std::string path :
+    for (const std::string& path :
          {pop_path(queue()), pop_path(queue(), "wait=true&timeout=30000"),
           "/api/v1/pop/queue/" + queue() + "/partition/p", "/api/v1/pop?namespace=" + queue()}) {
         const auto popped = call_at(0, "GET", path);
