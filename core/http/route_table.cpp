@@ -51,6 +51,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/status", status, {}},
     {"GET", "/metrics", metrics, {}},
     {"GET", "/metrics/prometheus", metrics_prometheus, {}},
+    {"GET", "/openapi.json", openapi, {}},
 
     {"POST", "/api/v1/transaction", nullptr, kTransactions},
 
