@@ -16,6 +16,14 @@ QUEEN_TEST_PACKAGES=(
     curl jq
 )
 
+# Node and npm for tests/sdk; a Node that did not come from Debian is as good, and brings its npm.
+ensure_node() {
+    local missing=()
+    command -v node >/dev/null || missing+=(nodejs)
+    command -v npm >/dev/null || missing+=(npm)
+    [[ ${#missing[@]} -eq 0 ]] || ensure_packages "${missing[@]}"
+}
+
 say() { printf '%s\n' "$*" >&2; }
 
 die() {

@@ -52,5 +52,6 @@ void status(const std::shared_ptr<Call>& call);
 void candidates(const std::shared_ptr<Call>& call);
 void metrics(const std::shared_ptr<Call>& call);
 void metrics_prometheus(const std::shared_ptr<Call>& call);
+void openapi(const std::shared_ptr<Call>& call);
 
 } // namespace queen::http

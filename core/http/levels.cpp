@@ -16,6 +16,7 @@ struct Line {
 
 constexpr Line kLines[] = {
     {"*", "/auth", Level::open},
+    {"GET", "/openapi.json", Level::open},
     {"GET", "/health", Level::page},
     {"GET", "/metrics", Level::page}, // and /metrics/prometheus
 

@@ -49,6 +49,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/status", status, {}},
     {"GET", "/metrics", metrics, {}},
     {"GET", "/metrics/prometheus", metrics_prometheus, {}},
+    {"GET", "/openapi.json", openapi, {}},
 
     {"GET", "/api/v1/messages", list_messages, {}},
     {"GET", "/api/v1/messages/:partitionId/:transactionId", message_detail, {}},

@@ -289,4 +289,33 @@ Findings rule_citations(const Tree& tree) {
     return findings;
 }
 
+Findings proofs(const Tree& tree) {
+    static const std::regex test(R"(\bTEST(?:_F|_P)?\(\s*(\w+)\s*,\s*(\w+))");
+    static const std::regex cited(R"(`([A-Z]\w*)\.(\w*)(\*?)`)");
+    constexpr const char* kPage = "docs/semantics.md";
+    if (!tree.contains(kPage)) {
+        return {};
+    }
+    std::set<std::string> known;
+    for (const std::string& path : files(tree, "tests", {".cpp"})) {
+        const std::string& text = tree.at(path);
+        for (std::sregex_iterator it(text.begin(), text.end(), test), end; it != end; ++it) {
+            known.insert((*it)[1].str() + "." + (*it)[2].str());
+        }
+    }
+    Findings findings;
+    const std::string& page = tree.at(kPage);
+    for (std::sregex_iterator it(page.begin(), page.end(), cited), end; it != end; ++it) {
+        const std::string name = (*it)[1].str() + "." + (*it)[2].str();
+        const auto found = known.lower_bound(name);
+        const bool there = found != known.end() &&
+                           ((*it)[3].length() > 0 ? found->starts_with(name) : *found == name);
+        if (!there) {
+            findings.push_back(place(tree, kPage, static_cast<std::size_t>(it->position())) +
+                               it->str() + " is no test of this tree");
+        }
+    }
+    return findings;
+}
+
 } // namespace queen::project

@@ -31,5 +31,7 @@ Findings clocks(const Tree& tree);
 Findings silent_catches(const Tree& tree);
 /// Each rule that code or tests cite stands in docs/rules.md. None while that page does not exist.
 Findings rule_citations(const Tree& tree);
+/// Each test that docs/semantics.md names, as `Suite.Name` or `Suite.*` or `Suite.Begin*`, exists.
+Findings proofs(const Tree& tree);
 
 } // namespace queen::project

@@ -10,6 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 TEST(ProjectChecks, AnIncludeUpwardsIsFound) {
     EXPECT_THAT(include_arrows({{"core/base/a.cpp", "#include \"base/b.hpp\"\n#include <vector>\n"
@@ -144,6 +145,18 @@ TEST(ProjectChecks, ARuleThatStandsNowhereIsFound) {
                 ElementsAre(HasSubstr("XY-9")));
     EXPECT_THAT(rule_citations({{"docs/rules.md", page}, {"tests/a/b_test.cpp", "TEST(F, K26)\n"}}),
                 ElementsAre(HasSubstr("K26")));
+}
+
+TEST(ProjectChecks, AProofThatIsNoTestIsFound) {
+    const std::string page = "| a | `Push.Stores` |\n| b | `Push.*`, `Push.Sto*` |\n";
+    const Tree tree{{"docs/semantics.md", page},
+                    {"tests/a_test.cpp", "TEST_F(Push,\n  Stores) {}"}};
+    EXPECT_THAT(proofs(tree), IsEmpty());
+    EXPECT_THAT(proofs({{"docs/semantics.md", page}, {"tests/a_test.cpp", "TEST(Pop, Stores) {}"}}),
+                SizeIs(3));
+    EXPECT_THAT(proofs({{"docs/semantics.md", "`Push.Stores`\n"},
+                        {"tests/a_test.cpp", "TEST(Push, StoresMore) {}"}}),
+                ElementsAre("docs/semantics.md:1: `Push.Stores` is no test of this tree"));
 }
 
 TEST(ProjectChecks, LiteralsAndCommentsAreToldFromCode) {

@@ -52,5 +52,9 @@ TEST_F(ProjectTest, CitedRulesStandInTheirPage) {
     EXPECT_THAT(rule_citations(tree_), IsEmpty());
 }
 
+TEST_F(ProjectTest, WhatSemanticsPromiseIsTested) {
+    EXPECT_THAT(proofs(tree_), IsEmpty());
+}
+
 } // namespace
 } // namespace queen::project

@@ -91,12 +91,6 @@ protected:
         broker::Switches switches(system, parking_, ticker_, clock_, {});
         switches.pause_pops(true, [](const Result<SwitchStates>&) {});
         collect_switches(page, switches);
-        broker::Scheduler::TaskStats task;
-        task.name = "retention";
-        task.runs = 3;
-        task.held = true;
-        collect_tasks(page, {task});
-        collect_retention(page, {});
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);

@@ -1,0 +1,97 @@
+// Brokers for the tests: the built queend on an embedded database of its own, and others that use
+// the same database. Everything is stopped by process id when the tests end.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const program = process.env.QUEEND;
+const running = new Set();
+process.on('exit', () => {
+  for (const broker of running) broker.process.kill('SIGTERM');
+});
+
+export class Broker {
+  /** `beside`: another broker whose embedded database this one uses. */
+  static async start({ config = '', beside } = {}) {
+    const broker = new Broker();
+    broker.folder = mkdtempSync(join(tmpdir(), 'queen-sdk-'));
+    chmodSync(broker.folder, 0o755); // a database of root's broker runs as another user
+    broker.data = join(broker.folder, 'data');
+    const database = beside ? `database: {url: "host=${beside.data}/run dbname=queen user=queen"}\n` : '';
+    const file = join(broker.folder, 'queen.yaml');
+    writeFileSync(file, `listen: 127.0.0.1:0\n${database}${config}`);
+    broker.process = spawn(program, ['--config', file, '--data', broker.data], { stdio: ['ignore', 'pipe', 'pipe'] });
+    running.add(broker);
+    broker.ended = once(broker.process, 'exit').then(() => running.delete(broker));
+    broker.output = '';
+    broker.url = await new Promise((resolve, reject) => {
+      const read = (chunk) => {
+        broker.output += chunk;
+        const ready = /ready on (http:\/\/[0-9.:]+)/.exec(broker.output);
+        if (ready) resolve(ready[1]);
+      };
+      broker.process.stdout.setEncoding('utf8').on('data', read);
+      broker.process.stderr.setEncoding('utf8').on('data', read);
+      broker.process.on('error', reject);
+      broker.process.on('close', () => reject(new Error(`queend ended:\n${broker.output}`)));
+    });
+    return broker;
+  }
+
+  async kill() {
+    this.process.kill('SIGKILL');
+    await this.ended;
+  }
+
+  async stop() {
+    this.process.kill('SIGTERM');
+    await this.ended;
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * A link to a broker that loses answers: `lose(n)` forwards the next n requests and cuts the
+ * connection instead of passing the answer on.
+ */
+export class LossyLink {
+  static async to(url) {
+    const link = new LossyLink();
+    const { hostname, port } = new URL(url);
+    link.left = 0;
+    link.lost = 0;
+    link.connections = 0;
+    link.server = createServer((client) => {
+      link.connections += 1;
+      const broker = connect(port, hostname);
+      const end = () => {
+        client.destroy();
+        broker.destroy();
+      };
+      for (const socket of [client, broker]) socket.on('error', end).on('close', end);
+      client.on('data', (chunk) => broker.write(chunk));
+      broker.on('data', (chunk) => {
+        if (link.left > 0) {
+          link.left -= 1;
+          link.lost += 1;
+          end();
+        } else {
+          client.write(chunk);
+        }
+      });
+    });
+    link.server.listen(0, '127.0.0.1');
+    await once(link.server, 'listening');
+    link.url = `http://127.0.0.1:${link.server.address().port}`;
+    return link;
+  }
+  lose(answers) {
+    this.left = answers;
+  }
+  close() {
+    this.server.close();
+  }
+}
