@@ -88,7 +88,9 @@ struct Api::Broker {
                        reply({.body = "queen_page 1\n",
                               .content_type = "text/plain; version=0.0.4",
                               .headers = {}});
-                   }}) {}
+                   },
+               .cipher = api.security.cipher.get(),
+               .verifier = api.security.verifier.get()}) {}
 
     broker::Sources sources;
     broker::Parking parking;
