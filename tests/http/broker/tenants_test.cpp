@@ -16,6 +16,8 @@ const std::string kTwo = "3f2504e0-4f89-11d3-9a0c-0305e82c3302";
 /// What tenant one learnt; tenant two tries it.
 struct Learnt {
     std::string queue, partition, partition_id, transaction_id, message_id, lease_id, dead;
+    std::string name_space, task; ///< of the queue
+    std::string partitions;       ///< how many the tenant has
 };
 
 /// How each route is asked with the ids of somebody else. `:queue` and the other names of a pattern
@@ -37,20 +39,20 @@ const std::map<std::string, Probe>& probes() {
               R"("payload":"two"}]})"}},
         {"GET /api/v1/pop/queue/:queue", {"consumerGroup=h"}},
         {"GET /api/v1/pop/queue/:queue/partition/:partition", {"consumerGroup=h2"}},
-        {"GET /api/v1/pop", {"namespace=walk&consumerGroup=h3"}},
+        {"GET /api/v1/pop", {"namespace=$namespace&consumerGroup=h3"}},
         {"POST /api/v1/ack", {"", ack}},
         {"POST /api/v1/ack/batch",
          {"", R"({"consumerGroup":"g","acknowledgments":[)" + ack + "]}"}},
-        {"POST /api/v1/lease/:leaseId/extend", {"", R"({"seconds":600})"}},
+        {"POST /api/v1/lease/:leaseId/extend", {"", R"({"seconds":7200})"}},
         {"POST /api/v1/configure", {"", R"({"queue":"$queue","options":{"leaseTime":7}})"}},
         {"GET /api/v1/resources/queues", {}},
         {"GET /api/v1/resources/queues/:queue", {}},
         {"DELETE /api/v1/resources/queues/:queue", {}},
         {"GET /api/v1/resources/queues/:queue/depth", {}},
         {"GET /api/v1/resources/queues/:queue/sizes", {}},
-        {"GET /api/v1/resources/overview", {}},
-        {"GET /api/v1/resources/namespaces", {}},
-        {"GET /api/v1/resources/tasks", {}},
+        {"GET /api/v1/resources/overview", {"", "", R"("partitions": $count)"}},
+        {"GET /api/v1/resources/namespaces", {"", "", R"("$namespace")"}},
+        {"GET /api/v1/resources/tasks", {"", "", R"("$task")"}},
         {"POST /api/v1/transaction",
          {"", R"({"operations":[{"type":"ack","transactionId":"$txn","partitionId":"$pid",)"
               R"("consumerGroup":"g","status":"completed"}],"requiredLeases":["$lease"]})"}},
@@ -62,7 +64,7 @@ const std::map<std::string, Probe>& probes() {
         {"DELETE /api/v1/dlq", {"queue=$queue"}},
         {"POST /api/v1/dlq/:id/replay", {}},
         {"GET /api/v1/consumer-groups", {}},
-        {"GET /api/v1/consumer-groups/lagging", {}},
+        {"GET /api/v1/consumer-groups/lagging", {"minLagSeconds=0"}},
         {"POST /api/v1/consumer-groups/positions",
          {"", R"({"group":"g","consumerGroup":"g","queue":"$queue","partitionIds":["$pid"]})"}},
         {"GET /api/v1/consumer-groups/:group", {}},
@@ -104,6 +106,9 @@ std::string filled(std::string text, const Learnt& learnt) {
                                       {"$part", learnt.partition},
                                       {"$pid", learnt.partition_id},
                                       {"$txn", learnt.transaction_id},
+                                      {"$namespace", learnt.name_space},
+                                      {"$task", learnt.task},
+                                      {"$count", learnt.partitions},
                                       {"$lease", learnt.lease_id}}) {
         for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;) {
             text.replace(at, std::string_view(name).size(), value);
@@ -170,6 +175,8 @@ protected:
     Learnt learn(const std::string& queue) {
         Learnt learnt;
         learnt.queue = queue;
+        learnt.name_space = queue.substr(0, queue.find('.'));
+        learnt.task = queue.substr(queue.find('.') + 1);
         learnt.partition = "mine";
         const auto pushed =
             http.request("POST", "/api/v1/push",
@@ -191,6 +198,10 @@ protected:
             "transaction_id, payload) select p.queue_id, p.id, 'g', 0, 'tenant-one-txn', "
             "'\"sesame\"' from queen.log_partitions p where p.id = $1 returning id",
             {learnt.partition_id});
+        learnt.partitions =
+            session.one("select count(*) from queen.log_partitions p join queen.queues q on q.id = "
+                        "p.queue_id where q.tenant_id = $1",
+                        {kOne});
         return learnt;
     }
     HttpResponse ask(const http::Route& route, const Probe& probe, const Learnt& learnt,
@@ -221,7 +232,8 @@ TEST_F(TenantsTest, TEN3_WhatOneTenantLearntDoesNothingForAnother) {
         const auto found = probes().find(name);
         ASSERT_NE(found, probes().end()) << "how does another tenant try it?";
         const Probe& probe = found->second;
-        const Learnt learnt = learn("walk.step" + std::to_string(++walked));
+        const std::string step = std::to_string(++walked);
+        const Learnt learnt = learn("walk" + step + ".step" + step);
         const auto before = rows_of(session, kOne);
         ASSERT_THAT(before, HasSubstr(learnt.queue));
 
