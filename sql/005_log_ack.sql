@@ -30,7 +30,8 @@
 -- the lease if p_release, a charge of the retry budget on the head p_charge if that is not null,
 -- or with p_reset a fresh budget. A batch that is not complete leaves the attempt count with its
 -- first open offset, so that the next delivery goes on counting (K18). Completing the batch or
--- passing the head that was charged gives a fresh budget. p_hold: until then nobody gets the
+-- passing the head that was charged gives a fresh budget. What follows a message that was given up
+-- counts its deliveries from one. p_hold: until then nobody gets the
 -- partition in this group; needs p_release.
 DROP FUNCTION IF EXISTS queen._settle(uuid, text, bigint, boolean, bigint, boolean, bigint);
 CREATE OR REPLACE FUNCTION queen._settle(
@@ -47,9 +48,11 @@ LANGUAGE sql AS $$
         lease_acquired_at = CASE WHEN p_release THEN NULL ELSE c.lease_acquired_at END,
         batch_end = CASE WHEN p_release THEN NULL ELSE c.batch_end END,
         attempt_offset = CASE WHEN p_committed = c.committed THEN c.attempt_offset
+                              WHEN p_reset THEN NULL
                               WHEN p_committed < c.batch_end THEN p_committed + 1 END,
-        attempt_count = CASE WHEN p_committed = c.committed OR p_committed < c.batch_end
-                             THEN c.attempt_count ELSE 0 END,
+        attempt_count = CASE WHEN p_committed = c.committed THEN c.attempt_count
+                             WHEN p_reset THEN 0
+                             WHEN p_committed < c.batch_end THEN c.attempt_count ELSE 0 END,
         prior_attempt_offset = NULL,
         prior_attempt_count = 0,
         batch_retry_count = CASE WHEN f.fresh THEN 0 ELSE c.batch_retry_count END

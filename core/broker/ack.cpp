@@ -166,6 +166,7 @@ struct Acks::Job : std::enable_shared_from_this<Acks::Job> {
         as_by_hash.covered = outcome->covered;
         as_by_hash.queue = outcome->queue;
         as_by_hash.partition = outcome->partition;
+        as_by_hash.conflated = outcome->conflated;
         settled(g, std::move(as_by_hash));
     }
 

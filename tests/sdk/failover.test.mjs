@@ -20,12 +20,15 @@ after(async () => {
 }, limit);
 
 test('a broker dies while clients push and consume: every id is delivered', limit, async () => {
+  // A queue whose consumers are sent to the broker that will die.
+  let name = 'sdk.failover';
+  while (queen.http.servers(`${name}:*:g`)[0] !== second.url) name += '.x';
   const pushed = new Set();
   const seen = new Set();
   const stop = new AbortController();
   const enough = () => pushed.size === 400 && seen.size >= 400;
   const consumers = Array.from({ length: 4 }, () =>
-    queen.queue('sdk.failover').group('g').consume(
+    queen.queue(name).group('g').consume(
       (messages) => {
         for (const message of messages) seen.add(message.transactionId);
         if (enough()) setImmediate(() => stop.abort());
@@ -35,7 +38,7 @@ test('a broker dies while clients push and consume: every id is delivered', limi
   );
   for (let round = 0; round < 40; ++round) {
     if (round === 20) await second.kill();
-    const answer = await queen.queue('sdk.failover').partition(`p${round % 8}`).push(Array.from({ length: 10 }, (_, i) => round * 10 + i));
+    const answer = await queen.queue(name).partition(`p${round % 8}`).push(Array.from({ length: 10 }, (_, i) => round * 10 + i));
     for (const item of answer) pushed.add(item.transaction_id);
   }
   await Promise.all(consumers);

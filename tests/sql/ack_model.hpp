@@ -149,7 +149,8 @@ struct Model {
     }
 
     /// Moves the cursor there and takes down what that settles.
-    void settle(std::int64_t to, bool release, bool fresh, std::int64_t charge) {
+    void settle(std::int64_t to, bool release, bool given_up, std::int64_t charge) {
+        bool fresh = given_up;
         if (to >= batch_end && batch_end != kNone) {
             fresh = true;
         }
@@ -157,7 +158,7 @@ struct Model {
             fresh = true;
         }
         if (to > committed) {
-            const bool within = batch_end != kNone && to < batch_end;
+            const bool within = !given_up && batch_end != kNone && to < batch_end;
             attempt_at = within ? to + 1 : kNone;
             attempts = within ? attempts : 0;
         }

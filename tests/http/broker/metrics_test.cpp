@@ -88,7 +88,7 @@ TEST_F(MetricsTest, FiguresAreExactAfterKnownTraffic) {
     const auto& part = // of the two in its partition
         popped.messages[popped.messages[0].partition == "a" ? 0 : 1];
     EXPECT_EQ(api_->ack(part, "completed", "g"), "true");
-    EXPECT_NE(api_->ack(part, "completed", "g", "0199f0d1-0000-7000-8000-000000000777"), "true");
+    EXPECT_NE(api_->ack(part, "failed", "g", "0199f0d1-0000-7000-8000-000000000777"), "true");
 
     const auto after = page();
     expect(after, {{"queen_process_push_requests_total", "2"},

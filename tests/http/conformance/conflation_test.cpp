@@ -52,7 +52,11 @@ TEST_F(ConflationContract, TheNewestOfEachPartitionCompletesTheRest) {
     for (const auto& message : messages) {
         const auto answer = ack(message);
         EXPECT_EQ(answer.at("0.success"), "true") << testing::PrintToString(answer);
-        EXPECT_EQ(answer.at("0.conflated"), message.data == "3" ? "2" : "0");
+        if (message.data == "3") {
+            EXPECT_EQ(answer.at("0.conflated"), "2");
+        } else {
+            EXPECT_THAT(answer.at("0.conflated"), AnyOf("0", "missing"));
+        }
         EXPECT_EQ(answer.at("0.leaseReleased"), "true");
     }
     expect_nothing();

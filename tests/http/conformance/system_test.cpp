@@ -133,8 +133,7 @@ TEST_F(SystemContract, MetricsAsJsonAndForAScraper) {
          {"queen_uptime_seconds", "queen_process_resident_memory_bytes",
           "queen_process_push_requests_total", "queen_process_pop_messages_total",
           "queen_process_ack_messages_total", "queen_parked_long_polls", "queen_db_pool_size",
-          "queen_maintenance_mode_enabled", "queen_cluster_push_messages_total",
-          "queen_dlq_depth"}) {
+          "queen_cluster_push_messages_total", "queen_dlq_depth"}) {
         EXPECT_THAT(page.body(), HasSubstr("\n# TYPE " + family + " "));
     }
 }
