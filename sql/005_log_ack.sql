@@ -356,7 +356,7 @@ BEGIN
        AND NOT (v_held AND v_row.worker_id = p_worker) THEN
         -- Clients send an ack again whose answer they lost, and it ended the lease: what it
         -- completed is completed. The look stays near the cursor, no pop gives more than that.
-        IF v_row.committed >= 0 AND NOT EXISTS (
+        IF cardinality(p_hashes) > 0 AND v_row.committed >= 0 AND NOT EXISTS (
                SELECT 1 FROM unnest(p_statuses) s WHERE s <> 'completed')
            AND NOT EXISTS (
                SELECT 1 FROM generate_subscripts(p_hashes, 1) AS u (ord)

@@ -124,7 +124,7 @@ protected:
         executor.lanes[static_cast<std::size_t>(Lane::ack)].refused = 6;
         broker::Scheduler::TaskStats task{
             .name = "sweep", .runs = 90, .failures = 91, .held = true, .late = 1500ms};
-        collect_tasks(page, {task});
+        collect_tasks(page, {{.name = "retention", .runs = 3, .held = true}, task});
         broker::Retention::Stats retention;
         retention.removed[0] = {101, 102, 103};
         retention.removed[1] = {104, 105, 106};
