@@ -350,12 +350,13 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                             Poco::Logger::get("queend").warning(text);
                                         }});
     }
+    const auto encryption = std::make_shared<broker::Encryption>(cipher);
     push = std::make_unique<broker::Push>(
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                               .wait = wait,
                               .activity = activity,
-                              .encryption = std::make_shared<broker::Encryption>(cipher)},
+                              .encryption = encryption},
         dedup.get());
     switches = std::make_unique<broker::Switches>(
         *system_store, *parking, *ticker, clock,
@@ -381,7 +382,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *transaction_store, *store, *announcer, clock,
         broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                                       .wait = wait,
-                                      .activity = activity},
+                                      .activity = activity,
+                                      .encryption = encryption},
         dedup.get(), ack_registry.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
@@ -399,9 +401,10 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     letters = std::make_unique<broker::DeadLetters>(
         *letter_store, *announcer, *browsing, clock,
         broker::DeadLetters::Options{.zstd_level = static_cast<int>(settings.zstd_level),
-                                     .wait = wait});
-    messages =
-        std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing, clock);
+                                     .wait = wait,
+                                     .encryption = encryption});
+    messages = std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing,
+                                                        clock, cipher.get());
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,
