@@ -386,7 +386,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
-    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, clock, wait);
+    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, admin->figures(), clock,
+                                              wait);
     repairs = broker::RepairReader::make(
         *group_store, *ticker, *executor, clock,
         [this](const Repair& repair) { moved_cursors->tell(repair); },

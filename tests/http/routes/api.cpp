@@ -56,7 +56,7 @@ struct Api::Broker {
           transactions(api.transactions, api.store, announcer, api.clock, {}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
-          groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          groups(api.group_store, moved, admin.figures(), api.clock, std::chrono::seconds(30)),
           browsing(api.clock, std::chrono::seconds(30)),
           letters(api.letters, announcer, browsing, api.clock, {}),
           messages(api.messages, api.letters, browsing, api.clock),
