@@ -443,9 +443,6 @@ BEGIN
     IF v_charge IS NOT NULL AND v_part.retry_delay > 0 THEN
         v_hold := v_now + v_part.retry_delay * interval '1 ms';
     END IF;
-    IF v_alone AND v_to >= v_row.batch_end THEN
-        v_skipped := greatest(v_to - v_row.committed - 1, 0);
-    END IF;
     IF v_release OR v_to > v_row.committed THEN
         PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge,
                               v_passed OR v_alone AND coalesce(v_head > v_row.retry_offset, false),

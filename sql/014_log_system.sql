@@ -3,7 +3,7 @@
 -- Statistics are the figures of 008, remembered: counting 100,000 partitions takes seconds, reading
 -- what a refresh wrote some milliseconds. They buy rates too, which a single look cannot give. A
 -- refresh goes over all queues by id, so many of them a transaction, and writes only the rows that
--- differ (ST-6). Their tables stand in 008, which reads them. Sizes need no lane of their own: a partition's row has its exact segment_count and
+-- differ (ST-6). Their tables stand in 007. Sizes need no lane of their own: a partition's row has its exact segment_count and
 -- stored_bytes, so a refresh never has to guess or to keep them (ST-3, F-61).
 --
 -- Lock order: a step takes queues FOR KEY SHARE, skipping those that are being deleted, then rows of

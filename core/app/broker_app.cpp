@@ -293,9 +293,9 @@ void BrokerApp::Parts::open_system() {
 /// Before the first request: a broker that starts while pops are paused must not serve one. One
 /// that cannot read them starts all the same and reads on.
 void BrokerApp::Parts::read_switches() {
-    std::promise<void> read;
-    switches->start([&read](const Result<void>&) { read.set_value(); });
-    read.get_future().wait();
+    const auto read = std::make_shared<std::promise<void>>(); // set_value() may outlast the wait
+    switches->start([read](const Result<void>&) { read->set_value(); });
+    read->get_future().wait();
 }
 
 /// Tasks are added before the scheduler starts, which is the last thing of a start.
@@ -388,7 +388,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
-    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, clock, wait);
+    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, admin->figures(), clock,
+                                              wait);
     repairs = broker::RepairReader::make(
         *group_store, *ticker, *executor, clock,
         [this](const Repair& repair) { moved_cursors->tell(repair); },

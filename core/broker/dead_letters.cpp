@@ -19,9 +19,9 @@ constexpr int kTransientTries = 3;
 
 /// What two questions share an answer by, the page apart.
 std::string question_of(const LetterQuery& query) {
-    std::string text = "letters " + query.tenant;
+    std::string text = figure_question("letters", {query.tenant});
     for (const auto& name : {query.queue, query.group, query.partition}) {
-        text += name ? " " + std::to_string(name->size()) + ":" + *name : " -";
+        text += name ? figure_question("", {*name}) : " -";
     }
     for (const auto& at : {query.from, query.to}) {
         text += at ? " " + std::to_string(at->time_since_epoch().count()) : " -";

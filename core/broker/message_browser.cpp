@@ -18,9 +18,9 @@ namespace {
 
 /// What two questions share an answer by, the page apart.
 std::string question_of(const MessageQuery& query) {
-    std::string text = "messages " + query.tenant;
+    std::string text = figure_question("messages", {query.tenant});
     for (const auto& name : {query.queue, query.partition, query.name_space, query.task}) {
-        text += name ? " " + std::to_string(name->size()) + ":" + *name : " -";
+        text += name ? figure_question("", {*name}) : " -";
     }
     text += query.status ? " " + std::string(word_of(*query.status)) : " -";
     for (const auto& at : {query.from, query.to}) {

@@ -338,8 +338,11 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
             auto& figures = by_queue[settled.queue];
             for (const auto i : settled.acks) {
                 const auto status = request.acks[i].item.status;
-                ++figures.acks[static_cast<std::size_t>(ack_result(status))];
+                const auto word = static_cast<std::size_t>(ack_result(status));
+                ++figures.acks[word];
+                owner.activity_->ack.by_result[word].add();
             }
+            owner.activity_->ack.dead_letters.add(settled.filed.size());
         }
         owner.activity_->push.messages.add(messages);
         owner.activity_->push.duplicates.add(request.pushes.size() - messages);

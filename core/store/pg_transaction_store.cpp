@@ -54,27 +54,17 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
         arrays->add_forms(parameters);
         return session.run(sql::kTransaction, parameters);
     }
-    std::vector<std::int64_t> offsets;
-    std::vector<Uuid> of, ids, traces;
-    std::vector<std::string_view> txns, producers, payloads;
-    std::vector<bool> encrypted;
-    std::vector<WallTime> times;
+    std::vector<Uuid> of;
+    LetterArrays letters;
     for (const PartitionLetters& partition : call.letters) {
+        of.resize(of.size() + partition.letters.size(), partition.partition_id);
         for (const Letter& letter : partition.letters) {
-            of.push_back(partition.partition_id);
-            offsets.push_back(letter.offset.value());
-            ids.push_back(letter.message_id);
-            txns.push_back(letter.transaction_id);
-            traces.push_back(letter.trace_id);
-            producers.push_back(letter.producer_sub);
-            payloads.push_back(letter.payload);
-            encrypted.push_back(letter.encrypted);
-            times.push_back(letter.created_at);
+            letters.add(letter);
         }
     }
-    parameters.uuid_array(of).int8_array(offsets).uuid_array(ids).text_array(txns);
-    parameters.uuid_array(traces).text_array(producers).bytea_array(payloads);
-    parameters.boolean_array(encrypted).timestamptz_array(times).boolean(call.no_further_letters);
+    parameters.uuid_array(of);
+    letters.add_to(parameters);
+    parameters.boolean(call.no_further_letters);
     arrays->add_forms(parameters);
     return session.run(sql::kTransactionLetters, parameters);
 }

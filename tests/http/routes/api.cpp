@@ -57,7 +57,7 @@ struct Api::Broker {
                        {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
-          groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          groups(api.group_store, moved, admin.figures(), api.clock, std::chrono::seconds(30)),
           browsing(api.clock, std::chrono::seconds(30)),
           letters(api.letters, announcer, browsing, api.clock,
                   {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
