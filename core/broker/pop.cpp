@@ -135,20 +135,6 @@ private:
                 .conflate = request_.conflation};
     }
 
-    PendingQuery pending_query() const {
-        PendingQuery query{.tenant = request_.tenant,
-                           .queue = request_.queue,
-                           .group = request_.group,
-                           .partition = {},
-                           .labels = {}};
-        if (request_.shape == PopRequest::Shape::pinned) {
-            query.partition = request_.partition;
-        } else if (request_.shape == PopRequest::Shape::discovery) {
-            query.labels = {request_.ns, request_.task};
-        }
-        return query;
-    }
-
     void look(bool again, LookDone done) {
         if (impl_.options.paused && impl_.options.paused()) {
             batch_.paused = true;
@@ -270,7 +256,7 @@ private:
     /// that somebody keeps would hide every other partition from it.
     void look_elsewhere(SteadyTime next_due, LookDone done) {
         if (!request_.wait && !probed_ &&
-            impl_.probe.due(pending_query(), impl_.options.probe_interval)) {
+            impl_.probe.due(pending_query(request_), impl_.options.probe_interval)) {
             probe(std::move(done),
                   [](PopWork& work, LookDone then) { work.scan(nullptr, std::move(then)); });
             return;
@@ -295,8 +281,8 @@ private:
     template <class Then>
     void probe(LookDone done, Then then) {
         probed_ = true;
-        impl_.probe.ask(pending_query(), [self = shared_from_this(), done = std::move(done),
-                                          then](const Result<bool>& pending) {
+        impl_.probe.ask(pending_query(request_), [self = shared_from_this(), done = std::move(done),
+                                                  then](const Result<bool>& pending) {
             if (!pending) {
                 done({.error = pending.error()});
             } else if (!*pending) {
@@ -368,7 +354,7 @@ private:
                         held->settle(*result, self->request_.auto_ack, self->asked_);
                     } else if (!result->partitions.empty()) {
                         // Pushed elsewhere, and perhaps not alone.
-                        self->impl_.probe.found(self->pending_query());
+                        self->impl_.probe.found(pending_query(self->request_));
                     }
                 }
                 auto& source =
