@@ -356,7 +356,7 @@ BEGIN
        AND NOT (v_held AND v_row.worker_id = p_worker) THEN
         -- Clients send an ack again whose answer they lost, and it ended the lease: what it
         -- completed is completed. The look stays near the cursor, no pop gives more than that.
-        IF v_row.committed >= 0 AND NOT EXISTS (
+        IF cardinality(p_hashes) > 0 AND v_row.committed >= 0 AND NOT EXISTS (
                SELECT 1 FROM unnest(p_statuses) s WHERE s <> 'completed')
            AND NOT EXISTS (
                SELECT 1 FROM generate_subscripts(p_hashes, 1) AS u (ord)
@@ -442,9 +442,6 @@ BEGIN
     END IF;
     IF v_charge IS NOT NULL AND v_part.retry_delay > 0 THEN
         v_hold := v_now + v_part.retry_delay * interval '1 ms';
-    END IF;
-    IF v_alone AND v_to >= v_row.batch_end THEN
-        v_skipped := greatest(v_to - v_row.committed - 1, 0);
     END IF;
     IF v_release OR v_to > v_row.committed THEN
         PERFORM queen._settle(p_pid, p_group, v_to, v_release, v_charge,

@@ -213,13 +213,19 @@ END $$;
 -- Result: {result: moved, consumerGroup, queue, partition, partitionId, offset}; {result:
 -- duplicate, ...} with the offset of what is there, and the letter stays; {result: gone} when there
 -- is no such letter, or somebody else moved it first: he holds it until he is done; {result:
--- refused, ...} when the destination does not take the frame as it is, and the letter stays.
+-- refused, encrypted, ...} when the destination wants the frame in the other form, which encrypted
+-- says, and the letter stays (ENC-5).
+-- p_encrypted: whether the frame is; null: as the letter is stored.
+-- The predecessor goes in the same transaction: two that fit one call would fail it (DM-4).
+DROP FUNCTION IF EXISTS queen.log_dlq_move_v1(uuid, uuid, text, text, bytea, bytea);
 CREATE OR REPLACE FUNCTION queen.log_dlq_move_v1(
-    p_tenant uuid, p_id uuid, p_queue text, p_partition text, p_hashes bytea, p_blob bytea)
+    p_tenant uuid, p_id uuid, p_queue text, p_partition text, p_hashes bytea, p_blob bytea,
+    p_encrypted boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
     v_group  text;
+    v_sealed boolean;
     v_pushed jsonb;
 BEGIN
     IF coalesce(p_queue, '') = '' OR coalesce(p_partition, '') = '' THEN
@@ -233,12 +239,14 @@ BEGIN
     IF NOT FOUND THEN
         RETURN jsonb_build_object('result', 'gone');
     END IF;
-    SELECT l.consumer_group INTO v_group FROM queen.log_dlq l WHERE l.id = p_id FOR UPDATE;
+    SELECT l.consumer_group, l.encrypted INTO v_group, v_sealed
+    FROM queen.log_dlq l WHERE l.id = p_id FOR UPDATE;
     IF NOT FOUND THEN
         RETURN jsonb_build_object('result', 'gone');
     END IF;
     v_pushed := queen.log_push_one_v1(p_queue, p_partition, 1, p_hashes, -1, p_blob,
-                                      p_tenant => p_tenant);
+                                      p_tenant => p_tenant,
+                                      p_encrypted => coalesce(p_encrypted, v_sealed));
     IF v_pushed ->> 'status' = 'queued' THEN
         DELETE FROM queen.log_dlq l WHERE l.id = p_id;
     END IF;
@@ -248,7 +256,8 @@ BEGIN
                                              ELSE 'refused' END,
         'consumerGroup', v_group, 'queue', p_queue, 'partition', p_partition,
         'partitionId', v_pushed -> 'partitionId',
-        'offset', coalesce(v_pushed -> 'baseOffset', v_pushed #> '{dups,0,off}'));
+        'offset', coalesce(v_pushed -> 'baseOffset', v_pushed #> '{dups,0,off}'),
+        'encrypted', v_pushed -> 'encrypted');
 END $$;
 
 -- @
@@ -258,4 +267,4 @@ SELECT queen._keep_only(ARRAY[
         || 'integer, bigint)',
     'log_dlq_find_v1(uuid, uuid)', 'log_dlq_newest_v1(uuid, uuid, text)',
     'delete_message_v1(uuid, uuid, text)', 'purge_dlq_v1(uuid, text, text)',
-    'log_dlq_move_v1(uuid, uuid, text, text, bytea, bytea)']);
+    'log_dlq_move_v1(uuid, uuid, text, text, bytea, bytea, boolean)']);

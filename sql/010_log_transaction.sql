@@ -10,6 +10,8 @@
 -- Errors, besides those of 003 and 005:
 --   23505  QDUP   a message is in the dedup window already. DETAIL: [{s, i, off}], the segment's
 --                 and the frame's place in the call and the offset that has it.
+--   QFRM0  QFORM  a segment is not in the form that its queue wants (ENC-5). DETAIL: [{s, encrypted}]
+--                 with the segment's place in the call and what the queue wants. Pack it again.
 --   QTXN0  QTXN   an ack or a required lease was not honoured. DETAIL: [{n, error}] with the ack's
 --                 place in the call, or [{lease}]. error: a refusal of 005, or unresolved, stale,
 --                 noop, dlq (a letter that cannot be had).
@@ -40,9 +42,15 @@ $$;
 -- of the leases that other acks name; without any lease in the call it is lease-less (TX-5).
 -- Letters as in log_ack_by_hash_v1, each with its partition; p_last: what is missing of them cannot
 -- be had.
+-- p_encrypted: by segment, whether its frames are; null is a caller that knows no encryption.
 -- Result: {pushes: as log_push_multi_v1, acks: [{partitionId, group, queue, partition,
 -- leaseReleased, freed, covered, dropped, items: [places], filed: [places]}]}, acks in (partition,
 -- group) order; filed became dead letters.
+-- The predecessor goes in the same transaction: two that fit one call would fail it (DM-4).
+DROP FUNCTION IF EXISTS queen.log_transaction_v1(
+    uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], bigint[], bigint[],
+    timestamptz[], uuid[], text[], text[], bytea[], text[], text[], text[], uuid[], bigint[],
+    uuid[], text[], uuid[], text[], bytea[], boolean[], timestamptz[], boolean);
 CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
     p_tenant uuid,
     p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
@@ -54,7 +62,8 @@ CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
     p_letter_ids uuid[] DEFAULT '{}', p_letter_txns text[] DEFAULT '{}',
     p_letter_traces uuid[] DEFAULT '{}', p_letter_producers text[] DEFAULT '{}',
     p_letter_payloads bytea[] DEFAULT '{}', p_letter_encrypted boolean[] DEFAULT '{}',
-    p_letter_times timestamptz[] DEFAULT '{}', p_last boolean DEFAULT false)
+    p_letter_times timestamptz[] DEFAULT '{}', p_last boolean DEFAULT false,
+    p_encrypted boolean[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql
 -- A plan made while the tables are small stays when they have grown. Joins are left alone: those
@@ -98,7 +107,16 @@ BEGIN
         v_pushes := queen.log_push_multi_v1(
             p_queues, p_partitions, p_counts, p_hashes, p_verified, p_blobs,
             array_fill(p_tenant, ARRAY[cardinality(p_queues)]),
-            p_vouch_pids, p_vouch_from, p_vouch_upto, p_vouch_at);
+            p_vouch_pids, p_vouch_from, p_vouch_upto, p_vouch_at, p_encrypted);
+        IF v_pushes @> '[{"status": "form"}]' THEN -- first: such a segment was not compared
+            SELECT jsonb_agg(jsonb_build_object('s', p.n - 1, 'encrypted', p.result -> 'encrypted')
+                             ORDER BY p.n)
+            INTO v_wrong
+            FROM jsonb_array_elements(v_pushes) WITH ORDINALITY AS p (result, n)
+            WHERE p.result ->> 'status' = 'form';
+            RAISE EXCEPTION 'QFORM: % segments are not as their queues want them',
+                jsonb_array_length(v_wrong) USING ERRCODE = 'QFRM0', DETAIL = v_wrong::text;
+        END IF;
         IF v_pushes @> '[{"status": "duplicate"}]' THEN
             SELECT jsonb_agg(jsonb_build_object('s', p.n - 1, 'i', d -> 'i', 'off', d -> 'off')
                              ORDER BY p.n, d -> 'i')
@@ -235,4 +253,4 @@ SELECT queen._keep_only(ARRAY[
     'log_transaction_v1(uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], '
         || 'bigint[], bigint[], timestamptz[], uuid[], text[], text[], bytea[], text[], text[], '
         || 'text[], uuid[], bigint[], uuid[], text[], uuid[], text[], bytea[], boolean[], '
-        || 'timestamptz[], boolean)']);
+        || 'timestamptz[], boolean, boolean[])']);

@@ -282,8 +282,9 @@ $$;
 -- Moves the cursors of a group in a queue, or in one partition of it: to the end, or just before
 -- the first segment that was not stored before p_at, which is the end when there is none (GRP-4).
 -- Cursors that are missing are created. Leases end: acks and extensions of them are refused from
--- here on. Retry and attempt counters start anew. Result: {error} and nothing moved, or
--- {partitionsUpdated, partitionId (of one partition), waits}.
+-- here on, but for the completion of what the cursor has passed, which changes nothing. Retry and
+-- attempt counters start anew. Result: {error} and nothing moved, or {partitionsUpdated,
+-- partitionId (of one partition), waits}.
 --
 -- A group that is nobody's is refused: a name mistyped must not make cursors that hold data back.
 -- Known is who has a subscription to the queue or to labels that it has, or a cursor in it; queue

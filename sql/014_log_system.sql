@@ -3,7 +3,7 @@
 -- Statistics are the figures of 008, remembered: counting 100,000 partitions takes seconds, reading
 -- what a refresh wrote some milliseconds. They buy rates too, which a single look cannot give. A
 -- refresh goes over all queues by id, so many of them a transaction, and writes only the rows that
--- differ (ST-6). Sizes need no lane of their own: a partition's row has its exact segment_count and
+-- differ (ST-6). Their tables stand in 007. Sizes need no lane of their own: a partition's row has its exact segment_count and
 -- stored_bytes, so a refresh never has to guess or to keep them (ST-3, F-61).
 --
 -- Lock order: a step takes queues FOR KEY SHARE, skipping those that are being deleted, then rows of
@@ -33,65 +33,6 @@ LANGUAGE sql AS $$
     VALUES (p_key, jsonb_build_object('enabled', p_enabled), queen._clock())
     ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
 $$;
-
--- @
--- The figures of a queue as they were at the last refresh that saw them differ. behind and what
--- begins with lag_ or waits_ are over its partitions with a backlog: how many, how many messages
--- each has, since when its oldest has been stored; times, so that ages grow while nothing is
--- written. pushed and consumed only count up: offsets given out, and messages that groups were
--- done with; as of counted_at. sampled_* are earlier values of them, newest first, kept for rates.
-CREATE TABLE IF NOT EXISTS queen.queue_stats (
-    queue_id         uuid PRIMARY KEY REFERENCES queen.queues (id) ON DELETE CASCADE,
-    partitions       bigint NOT NULL,
-    segments         bigint NOT NULL,
-    bytes            bigint NOT NULL,
-    total            bigint NOT NULL,
-    backlog          bigint NOT NULL,
-    processing       bigint NOT NULL,
-    dead             bigint NOT NULL,
-    dead_kept        bigint NOT NULL,
-    behind           bigint NOT NULL,
-    lag_min          bigint,
-    lag_max          bigint,
-    lag_median       bigint,
-    waits_oldest     timestamptz,
-    waits_newest     timestamptz,
-    waits_mean       timestamptz,
-    waits_median     timestamptz,
-    pushed           bigint NOT NULL,
-    consumed         bigint NOT NULL,
-    counted_at       timestamptz NOT NULL,
-    sampled_at       timestamptz[] NOT NULL,
-    sampled_pushed   bigint[] NOT NULL,
-    sampled_consumed bigint[] NOT NULL
-);
-
--- @
--- The same for each group of a queue, queue mode where it has a cursor.
-CREATE TABLE IF NOT EXISTS queen.group_stats (
-    queue_id       uuid NOT NULL REFERENCES queen.queues (id) ON DELETE CASCADE,
-    consumer_group text NOT NULL,
-    backlog        bigint NOT NULL,
-    waits_oldest   timestamptz,
-    PRIMARY KEY (queue_id, consumer_group)
-);
-
--- @
--- The last refresh that reached its end; one row.
-CREATE TABLE IF NOT EXISTS queen.stats_state (
-    only_row   boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    started_at timestamptz NOT NULL,
-    took_ms    bigint NOT NULL
-);
-
--- @
--- Small rows that are written again and again: room for their next version, early vacuum.
-SELECT queen._storage('queen.queue_stats', ARRAY[
-    'fillfactor=70', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=1000']);
-
--- @
-SELECT queen._storage('queen.group_stats', ARRAY[
-    'fillfactor=70', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=1000']);
 
 -- @
 -- Refreshes the next p_limit queues behind p_after. next is null after the last one.
@@ -292,30 +233,6 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- @
--- How much pushed and consumed grew per second over the 5 minutes before p_now, or over what is
--- known of them; null when that is less than 3 s (ST-4). p_pushed and p_consumed are the values at
--- p_now. Values that fell (a group or a partition was deleted) count as no growth.
-CREATE OR REPLACE FUNCTION queen._rates(
-    p_stats queen.queue_stats, p_now timestamptz, p_pushed bigint, p_consumed bigint,
-    OUT pushed numeric, OUT consumed numeric)
-LANGUAGE sql STABLE AS $$
-    SELECT greatest(p_pushed - b.pushed, 0) / b.seconds,
-           greatest(p_consumed - b.consumed, 0) / b.seconds
-    FROM (SELECT c.pushed, c.consumed, CASE
-                 -- Nothing changed between this sample and the next, for long: the growth is later.
-                 WHEN c.at < p_now - interval '345 seconds' THEN 300
-                 ELSE extract(epoch FROM p_now - c.at) END AS seconds
-          FROM (SELECT p_stats.counted_at AS at, p_stats.pushed, p_stats.consumed
-                UNION ALL
-                SELECT * FROM unnest(p_stats.sampled_at, p_stats.sampled_pushed,
-                                     p_stats.sampled_consumed)) c
-          ORDER BY CASE WHEN c.at <= p_now - interval '5 minutes' THEN c.at END DESC NULLS LAST,
-                   c.at
-          LIMIT 1) b
-    WHERE b.seconds >= 3
-$$;
-
--- @
 -- list_queues_v1 from the statistics, with statsAge beside it; what is not counted (names, labels,
 -- options, which queues there are) is as of now. A queue younger than its statistics has zeros.
 CREATE OR REPLACE FUNCTION queen.list_queues_cached_v1(p_tenant uuid) RETURNS jsonb
@@ -463,7 +380,6 @@ END $$;
 -- @
 SELECT queen._keep_only(ARRAY[
     'read_switches_v1()', 'set_switch_v1(text, boolean)', 'refresh_stats_step_v1(uuid, integer)',
-    'stats_refreshed_v1(bigint)', 'stats_state_v1()', '_stats_age(timestamptz)',
-    '_rates(queen.queue_stats, timestamptz, bigint, bigint)', 'list_queues_cached_v1(uuid)',
+    'stats_refreshed_v1(bigint)', 'stats_state_v1()', '_stats_age(timestamptz)', 'list_queues_cached_v1(uuid)',
     'resources_overview_cached_v1(uuid)', 'add_counts_v1(uuid, bigint, text[], bigint[])',
     'cluster_figures_v1(integer)']);

@@ -3,6 +3,7 @@
 #include "app/broker_metrics.hpp"
 #include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
+#include "app/part_options.hpp"
 #include "app/plugin_services.hpp"
 #include "auth/authenticator.hpp"
 #include "base/json.hpp"
@@ -62,12 +63,6 @@ namespace {
 constexpr int kBrokers = 2;
 constexpr int kSpareConnections = 16;
 
-/// Statements of one kind of background reading that run at once. They share the lane of
-/// administration with the health check, which must not stand behind many of them in a small pool.
-std::size_t background_reads(std::size_t sessions) {
-    return std::clamp<std::size_t>(sessions / 4, 1, 4);
-}
-
 /// How long a cancelled statement may take to end before its link is given up.
 constexpr std::chrono::seconds kCancelPatience{2};
 
@@ -78,69 +73,12 @@ constexpr std::chrono::milliseconds kLastFlush{2'000};
 /// The period of a task that runs once in the life of a database.
 constexpr std::chrono::milliseconds kNeverAgain = std::chrono::days{36'500};
 
-std::size_t session_count(const settings::Settings& settings) {
-    if (settings.database.sessions > 0) {
-        return static_cast<std::size_t>(settings.database.sessions);
-    }
-    const auto cores = std::max(1u, std::thread::hardware_concurrency());
-    return std::clamp<std::size_t>(8u * cores, 8, 64);
-}
-
 std::string joined(const settings::Problems& problems) {
     std::string text;
     for (const auto& problem : problems) {
         text += (text.empty() ? "" : "\n") + problem;
     }
     return text;
-}
-
-http::Limits front_limits(const settings::LimitSettings& limits) {
-    const auto size = [](std::int64_t value) { return static_cast<std::size_t>(value); };
-    return {.head_bytes = size(limits.head_bytes),
-            .uri_bytes = size(limits.uri_bytes),
-            .fields = size(limits.fields),
-            .body_bytes = size(limits.body_bytes),
-            .bodies_in_flight_bytes = size(limits.bodies_in_flight_bytes),
-            .connections = size(limits.connections),
-            .head_time = limits.head_time,
-            .body_progress_time = limits.body_progress_time,
-            .idle_time = limits.idle_time,
-            .write_time = limits.write_time};
-}
-
-broker::Backoff backoff(const settings::PopSettings& pop) {
-    return {.initial = pop.backoff_initial,
-            .threshold = pop.backoff_threshold,
-            .multiplier = pop.backoff_multiplier,
-            .max = pop.backoff_max};
-}
-
-pluginhost::Inherited inherited(const std::vector<settings::Effective>& effective) {
-    pluginhost::Inherited by_name;
-    for (const auto& option : effective) {
-        by_name[option.name] = option.value;
-    }
-    return by_name;
-}
-
-/// What became of each plugin, and what it did wrong since: faults that never happened are left
-/// out.
-void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStatus>& plugins) {
-    writer.begin_array();
-    for (const auto& plugin : plugins) {
-        writer.begin_object().key("name").string(plugin.name).key("path").string(plugin.path);
-        writer.key("id").string(plugin.id).key("version").string(plugin.version);
-        writer.key("kinds").begin_array();
-        for (const auto& kind : plugin.kinds) {
-            writer.string(kind);
-        }
-        writer.end_array().key("loaded").boolean(plugin.loaded);
-        writer.key("paused").boolean(plugin.paused).key("verdict").string(plugin.verdict);
-        writer.key("faults");
-        write_faults(writer, plugin.faults);
-        writer.end_object();
-    }
-    writer.end_array();
 }
 
 } // namespace
@@ -355,9 +293,9 @@ void BrokerApp::Parts::open_system() {
 /// Before the first request: a broker that starts while pops are paused must not serve one. One
 /// that cannot read them starts all the same and reads on.
 void BrokerApp::Parts::read_switches() {
-    std::promise<void> read;
-    switches->start([&read](const Result<void>&) { read.set_value(); });
-    read.get_future().wait();
+    const auto read = std::make_shared<std::promise<void>>(); // set_value() may outlast the wait
+    switches->start([read](const Result<void>&) { read->set_value(); });
+    read->get_future().wait();
 }
 
 /// Tasks are added before the scheduler starts, which is the last thing of a start.
@@ -412,12 +350,13 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                             Poco::Logger::get("queend").warning(text);
                                         }});
     }
+    const auto encryption = std::make_shared<broker::Encryption>(cipher);
     push = std::make_unique<broker::Push>(
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                               .wait = wait,
                               .activity = activity,
-                              .encryption = std::make_shared<broker::Encryption>(cipher)},
+                              .encryption = encryption},
         dedup.get());
     switches = std::make_unique<broker::Switches>(
         *system_store, *parking, *ticker, clock,
@@ -443,12 +382,14 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         *transaction_store, *store, *announcer, clock,
         broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                                       .wait = wait,
-                                      .activity = activity},
+                                      .activity = activity,
+                                      .encryption = encryption},
         dedup.get(), ack_registry.get());
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
-    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, clock, wait);
+    groups = std::make_unique<broker::Groups>(*group_store, *moved_cursors, admin->figures(), clock,
+                                              wait);
     repairs = broker::RepairReader::make(
         *group_store, *ticker, *executor, clock,
         [this](const Repair& repair) { moved_cursors->tell(repair); },
@@ -461,9 +402,10 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     letters = std::make_unique<broker::DeadLetters>(
         *letter_store, *announcer, *browsing, clock,
         broker::DeadLetters::Options{.zstd_level = static_cast<int>(settings.zstd_level),
-                                     .wait = wait});
-    messages =
-        std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing, clock);
+                                     .wait = wait,
+                                     .encryption = encryption});
+    messages = std::make_unique<broker::MessageBrowser>(*message_store, *letter_store, *browsing,
+                                                        clock, cipher.get());
     metrics = std::make_unique<BrokerMetrics>(
         BrokerMetrics::Parts{.activity = activity,
                              .parking = *parking,

@@ -74,4 +74,22 @@ void write_candidates(json::Writer& writer, std::string_view default_source,
     writer.end_array().end_object();
 }
 
+void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStatus>& plugins) {
+    writer.begin_array();
+    for (const auto& plugin : plugins) {
+        writer.begin_object().key("name").string(plugin.name).key("path").string(plugin.path);
+        writer.key("id").string(plugin.id).key("version").string(plugin.version);
+        writer.key("kinds").begin_array();
+        for (const auto& kind : plugin.kinds) {
+            writer.string(kind);
+        }
+        writer.end_array().key("loaded").boolean(plugin.loaded);
+        writer.key("paused").boolean(plugin.paused).key("verdict").string(plugin.verdict);
+        writer.key("faults");
+        write_faults(writer, plugin.faults);
+        writer.end_object();
+    }
+    writer.end_array();
+}
+
 } // namespace queen::app

@@ -118,6 +118,10 @@ constexpr std::array kClusterCounters{
                    [](const m::Activity& a) { return a.ack.requests.value(); }},
     ClusterCounter{"ack_messages", &m::kClusterAckMessages,
                    [](const m::Activity& a) { return a.ack.messages.value(); }},
+    ClusterCounter{"transactions", &m::kClusterTransactions,
+                   [](const m::Activity& a) { return a.transaction.committed.value(); }},
+    ClusterCounter{"dlq", &m::kClusterDeadLetters,
+                   [](const m::Activity& a) { return a.ack.dead_letters.value(); }},
 };
 constexpr std::string_view kDbErrorsName = "db_errors";
 constexpr std::string_view kAckName = "ack_"; ///< and the result

@@ -8,27 +8,10 @@
 namespace queen::broker {
 namespace {
 
-/// What makes two questions the same. The parts may hold any byte, so each is told by its length.
-std::string question(std::string_view what, std::initializer_list<std::string_view> names) {
-    std::string text(what);
-    for (const std::string_view name : names) {
-        text.append(1, ' ').append(std::to_string(name.size())).append(1, ':').append(name);
-    }
-    return text;
-}
-
 std::string question(std::string_view what, const std::string& tenant, const std::string& queue,
                      const PartitionPage& page) {
-    return question(what, {tenant, queue, page.after ? "after" : "", page.after.value_or(""),
-                           std::to_string(page.limit)});
-}
-
-/// The store's text as an answer that is there.
-Done<std::string> always(Done<std::optional<std::string>> done) {
-    return [done = std::move(done)](Result<std::string> text) {
-        done(
-            std::move(text).map([](std::string value) { return std::optional(std::move(value)); }));
-    };
+    return figure_question(what, {tenant, queue, page.after ? "after" : "", page.after.value_or(""),
+                                  std::to_string(page.limit)});
 }
 
 /// What pops go by, in the answer to a configure; nullopt when it set nothing.
@@ -96,7 +79,7 @@ void Admin::queue_depth(const std::string& tenant, const std::string& queue,
                         Done<std::optional<std::string>> done) {
     figures_.ask(
         question("depth", tenant, queue, page) +
-            question("", {group ? "of" : "", group.value_or("")}),
+            figure_question("", {group ? "of" : "", group.value_or("")}),
         [this, tenant, queue, group, page](SteadyTime deadline,
                                            Done<std::optional<std::string>> got) {
             store_.queue_depth(deadline, tenant, queue, group, page, std::move(got));
@@ -116,7 +99,7 @@ void Admin::queue_sizes(const std::string& tenant, const std::string& queue,
 
 void Admin::list_queues(const std::string& tenant, Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("queues", {tenant}),
+        figure_question("queues", {tenant}),
         [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.list_queues(deadline, tenant, always(std::move(got)));
         },
@@ -126,7 +109,7 @@ void Admin::list_queues(const std::string& tenant, Done<std::optional<std::strin
 void Admin::list_labels(const std::string& tenant, Label label,
                         Done<std::optional<std::string>> done) {
     figures_.ask(
-        question(label == Label::task ? "tasks" : "namespaces", {tenant}),
+        figure_question(label == Label::task ? "tasks" : "namespaces", {tenant}),
         [this, tenant, label](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.list_labels(deadline, tenant, label, always(std::move(got)));
         },
@@ -135,7 +118,7 @@ void Admin::list_labels(const std::string& tenant, Label label,
 
 void Admin::overview(const std::string& tenant, Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("overview", {tenant}),
+        figure_question("overview", {tenant}),
         [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.overview(deadline, tenant, always(std::move(got)));
         },

@@ -19,9 +19,9 @@ constexpr int kTransientTries = 3;
 
 /// What two questions share an answer by, the page apart.
 std::string question_of(const LetterQuery& query) {
-    std::string text = "letters " + query.tenant;
+    std::string text = figure_question("letters", {query.tenant});
     for (const auto& name : {query.queue, query.group, query.partition}) {
-        text += name ? " " + std::to_string(name->size()) + ":" + *name : " -";
+        text += name ? figure_question("", {*name}) : " -";
     }
     for (const auto& at : {query.from, query.to}) {
         text += at ? " " + std::to_string(at->time_since_epoch().count()) : " -";
@@ -68,6 +68,8 @@ struct DeadLetters::Move {
     std::string tenant;
     ReplayTarget target;
     std::function<void(Replay)> done;
+    DeadLetter letter; ///< payload and flag change with the form
+    SegmentForm form;
     LetterMove frame;
     Replay replay;
     int tries = 0;
@@ -81,7 +83,8 @@ struct DeadLetters::Move {
 
 DeadLetters::DeadLetters(LetterStore& store, Announcer& announcer, FigureReads& reads,
                          const Clock& clock, Options options)
-    : store_(store), announcer_(announcer), reads_(reads), clock_(clock), options_(options),
+    : store_(store), announcer_(announcer), reads_(reads), clock_(clock),
+      options_(std::move(options)), encryption_(Encryption::or_none(options_.encryption)),
       marks_(clock) {}
 
 void DeadLetters::list(LetterQuery query, Done<std::optional<std::string>> done) {
@@ -122,7 +125,7 @@ void DeadLetters::show(const LetterQuery& query, std::int32_t asked_offset,
     writer.begin_object();
     writer.key("messages").begin_array();
     for (const DeadLetter& letter : page.letters) {
-        write_letter(writer, letter);
+        write_letter(writer, letter, encryption_->cipher());
     }
     writer.end_array();
     writer.key("pagination").begin_object();
@@ -191,7 +194,8 @@ void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<
         move->end(Replay::Result::gone);
         return;
     }
-    const DeadLetter& letter = **read;
+    move->letter = std::move(**read);
+    const DeadLetter& letter = move->letter;
     Replay& replay = move->replay;
     replay.letter_id = letter.id;
     replay.queue = move->target.queue.value_or(letter.queue);
@@ -216,6 +220,13 @@ void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<
         return;
     }
     replay.message_id = ids_.next();
+    move->form.encrypted = letter.encrypted;
+    pack(move);
+}
+
+void DeadLetters::pack(const std::shared_ptr<Move>& move) {
+    const DeadLetter& letter = move->letter;
+    const Replay& replay = move->replay;
     std::string frames;
     if (auto packed = append_frame(frames, {.message_id = replay.message_id,
                                             .trace_id = letter.trace_id,
@@ -232,8 +243,40 @@ void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<
                    .queue = replay.queue,
                    .partition = replay.partition,
                    .hash = hash_transaction_id(replay.transaction_id),
-                   .blob = compress_segment(frames, options_.zstd_level)};
+                   .blob = compress_segment(frames, options_.zstd_level),
+                   .encrypted = letter.encrypted};
     exchange(move);
+}
+
+/// Nothing was done: the destination wants the payload in the other form.
+void DeadLetters::repack(const std::shared_ptr<Move>& move, bool encrypted) {
+    DeadLetter& letter = move->letter;
+    const std::string& queue = move->replay.queue;
+    auto changed = encryption_->change(move->form, move->tenant, queue, encrypted);
+    if (!changed) {
+        const bool keyless = changed.error().code == Errc::conflict;
+        move->end(keyless ? Replay::Result::refused : Replay::Result::failed,
+                  std::move(changed).error());
+        return;
+    }
+    if (encrypted && !letter.encrypted) {
+        letter.payload = encryption_->cipher()->seal(letter.payload);
+    } else if (!encrypted && letter.encrypted) {
+        std::string opened;
+        const auto shown = render_payload(letter.payload, true, encryption_->cipher(), opened);
+        if (shown.sealed) {
+            move->end(Replay::Result::refused,
+                      {Errc::conflict,
+                       "this dead letter is encrypted, queue " + queue +
+                           " is not, and the letter cannot be opened: this broker has no "
+                           "encryption key, or another one",
+                       {}});
+            return;
+        }
+        letter.payload = shown.json;
+    }
+    letter.encrypted = encrypted;
+    pack(move);
 }
 
 void DeadLetters::exchange(const std::shared_ptr<Move>& move) {
@@ -270,12 +313,8 @@ void DeadLetters::moved_to(const std::shared_ptr<Move>& move, const Result<Lette
     case LetterMoved::Result::gone:
         move->end(Replay::Result::gone);
         return;
-    case LetterMoved::Result::refused:
-        move->end(Replay::Result::refused, {Errc::conflict,
-                                            "queue " + replay.queue +
-                                                " does not take this payload as it is stored: its "
-                                                "encryption was switched on or off since",
-                                            {}});
+    case LetterMoved::Result::other_form:
+        repack(move, moved->wants_encrypted);
         return;
     }
 }

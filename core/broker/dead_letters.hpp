@@ -1,5 +1,6 @@
 #pragma once
 #include "broker/announce.hpp"
+#include "broker/encryption.hpp"
 #include "broker/figure_reads.hpp"
 #include "broker/page_marks.hpp"
 #include "model/segment.hpp"
@@ -45,14 +46,16 @@ struct Replay {
 /// A replay reads the letter, packs its message anew (same payload, trace and subject, a new id,
 /// the transaction id "dlq:<letter>") and lets the store exchange one for the other. Whoever comes
 /// second finds the letter gone, or, later, its message there (DQ-4). What was stored is announced
-/// before the answer goes out, at once.
+/// before the answer goes out, at once. A payload whose destination wants it in the other form is
+/// sealed or opened and moved again, or refused when the broker's key cannot do that (ENC-5).
 /// @thread worker. Every `done` runs once, on a worker.
 /// @source DQ-3, DQ-4, DQ-5, DQ-6
 class DeadLetters {
 public:
     struct Options {
         int zstd_level = kDefaultZstdLevel;
-        std::chrono::milliseconds wait{30'000}; ///< for a session
+        std::chrono::milliseconds wait{30'000};   ///< for a session
+        std::shared_ptr<Encryption> encryption{}; ///< null: there is no key
     };
     /// Payloads and errors of a page, together. A page of 1,000 letters of 8 KiB fits; `data` and
     /// `payload` both show it, so an answer is about twice as long.
@@ -77,6 +80,8 @@ public:
 private:
     struct Move;
     void begin(const std::shared_ptr<Move>& move, Result<std::optional<DeadLetter>> read);
+    void pack(const std::shared_ptr<Move>& move);
+    void repack(const std::shared_ptr<Move>& move, bool encrypted);
     void exchange(const std::shared_ptr<Move>& move);
     void moved_to(const std::shared_ptr<Move>& move, const Result<LetterMoved>& moved);
     void show(const LetterQuery& query, std::int32_t asked_offset, const std::string& question,
@@ -87,6 +92,7 @@ private:
     FigureReads& reads_;
     const Clock& clock_;
     const Options options_;
+    const std::shared_ptr<Encryption> encryption_; ///< never null
     Uuid7 ids_;
     PageMarks<LetterKey> marks_;
 };

@@ -5,6 +5,21 @@
 
 namespace queen::broker {
 
+std::string figure_question(std::string_view what, std::initializer_list<std::string_view> parts) {
+    std::string text(what);
+    for (const std::string_view part : parts) {
+        text.append(1, ' ').append(std::to_string(part.size())).append(1, ':').append(part);
+    }
+    return text;
+}
+
+Done<std::string> always(Done<std::optional<std::string>> done) {
+    return [done = std::move(done)](Result<std::string> text) {
+        done(
+            std::move(text).map([](std::string value) { return std::optional(std::move(value)); }));
+    };
+}
+
 void FigureReads::ask(const std::string& question, Ask ask, Done<Answer> done) {
     {
         const std::lock_guard lock(mutex_);

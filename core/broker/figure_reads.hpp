@@ -6,14 +6,22 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace queen::broker {
+
+/// What makes two questions the same. The parts may hold any byte, so each is told by its length.
+std::string figure_question(std::string_view what, std::initializer_list<std::string_view> parts);
+
+/// The store's text as an answer that is there.
+Done<std::string> always(Done<std::optional<std::string>> done);
 
 /// Questions whose answers cost the database in proportion to what there is: depths, lists,
 /// overviews. However many dashboards ask, at most kAtOnce such statements run, and each question

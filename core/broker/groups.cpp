@@ -3,26 +3,6 @@
 #include <utility>
 
 namespace queen::broker {
-namespace {
-
-/// What makes two questions the same. Names may hold any byte, so each is told by its length.
-std::string question(std::string_view what, std::initializer_list<std::string_view> names) {
-    std::string text(what);
-    for (const std::string_view name : names) {
-        text.append(1, ' ').append(std::to_string(name.size())).append(1, ':').append(name);
-    }
-    return text;
-}
-
-/// The store's text as an answer that is there.
-Done<std::string> always(Done<std::optional<std::string>> done) {
-    return [done = std::move(done)](Result<std::string> text) {
-        done(
-            std::move(text).map([](std::string value) { return std::optional(std::move(value)); }));
-    };
-}
-
-} // namespace
 
 void MovedCursors::tell(const Repair& repair) {
     if (repair.partition && repair.partition_id.known() && !repair.waits) {
@@ -37,7 +17,7 @@ void MovedCursors::tell(const Repair& repair) {
 
 void Groups::list(const std::string& tenant, Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("groups", {tenant}),
+        figure_question("groups", {tenant}),
         [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.list_groups(deadline, tenant, always(std::move(got)));
         },
@@ -47,7 +27,8 @@ void Groups::list(const std::string& tenant, Done<std::optional<std::string>> do
 void Groups::lagging(const std::string& tenant, std::chrono::seconds more_than, std::int32_t limit,
                      Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("lagging", {tenant, std::to_string(more_than.count()), std::to_string(limit)}),
+        figure_question("lagging",
+                        {tenant, std::to_string(more_than.count()), std::to_string(limit)}),
         [this, tenant, more_than, limit](SteadyTime deadline,
                                          Done<std::optional<std::string>> got) {
             store_.lagging(deadline, tenant, more_than, limit, always(std::move(got)));
@@ -59,7 +40,7 @@ void Groups::detail(const std::string& tenant, const std::string& group,
                     const std::optional<std::string>& queue,
                     Done<std::optional<std::string>> done) {
     figures_.ask(
-        question("group", {tenant, group, queue ? "in" : "", queue.value_or("")}),
+        figure_question("group", {tenant, group, queue ? "in" : "", queue.value_or("")}),
         [this, tenant, group, queue](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.group_detail(deadline, tenant, group, queue, std::move(got));
         },

@@ -32,10 +32,11 @@ private:
 /// @thread worker
 class Groups {
 public:
+    /// @param figures whom all that is counted goes through
     /// @param wait longest for a session
-    Groups(GroupStore& store, MovedCursors& moved, const Clock& clock,
+    Groups(GroupStore& store, MovedCursors& moved, FigureReads& figures, const Clock& clock,
            std::chrono::milliseconds wait)
-        : store_(store), moved_(moved), clock_(clock), wait_(wait), figures_(clock, wait) {}
+        : store_(store), moved_(moved), figures_(figures), clock_(clock), wait_(wait) {}
 
     // JSON of the store; docs/http-api.md shows it. They are counted, so they go through
     // FigureReads (K30).
@@ -57,9 +58,9 @@ public:
 private:
     GroupStore& store_;
     MovedCursors& moved_;
+    FigureReads& figures_;
     const Clock& clock_;
     const std::chrono::milliseconds wait_;
-    FigureReads figures_;
 };
 
 } // namespace queen::broker

@@ -18,9 +18,9 @@ namespace {
 
 /// What two questions share an answer by, the page apart.
 std::string question_of(const MessageQuery& query) {
-    std::string text = "messages " + query.tenant;
+    std::string text = figure_question("messages", {query.tenant});
     for (const auto& name : {query.queue, query.partition, query.name_space, query.task}) {
-        text += name ? " " + std::to_string(name->size()) + ":" + *name : " -";
+        text += name ? figure_question("", {*name}) : " -";
     }
     text += query.status ? " " + std::string(word_of(*query.status)) : " -";
     for (const auto& at : {query.from, query.to}) {
@@ -76,7 +76,7 @@ struct MessageBrowser::Page {
     bool take_one(const MessageSlice& slice, Offset offset,
                   const std::shared_ptr<const MessagePlace>& place,
                   const std::set<std::pair<std::size_t, Offset>>& dead);
-    void show(const Run& run, const std::optional<std::string>& blob);
+    void show(const Run& run, const std::optional<std::string>& blob, const Cipher* cipher);
 };
 
 /// Decides about every message of the slices, newest first, until the page is full and one more is
@@ -232,13 +232,14 @@ void MessageBrowser::fetch(const std::shared_ptr<Page>& page) {
                 return;
             }
             for (std::size_t i = 0; i < runs->size() && i < blobs->size(); ++i) {
-                page->show((*runs)[i], (*blobs)[i]);
+                page->show((*runs)[i], (*blobs)[i], cipher_);
             }
             fetch(page);
         });
 }
 
-void MessageBrowser::Page::show(const Run& run, const std::optional<std::string>& blob) {
+void MessageBrowser::Page::show(const Run& run, const std::optional<std::string>& blob,
+                                const Cipher* cipher) {
     if (run.messages.empty()) {
         return;
     }
@@ -262,7 +263,7 @@ void MessageBrowser::Page::show(const Run& run, const std::optional<std::string>
             row.available = shown == 0 || payloads + size <= kPageBytes;
             payloads += row.available ? size : 0;
         }
-        write_message(*writer, row);
+        write_message(*writer, row, cipher);
         ++shown;
     }
 }
@@ -303,6 +304,7 @@ struct MessageBrowser::Search {
     SteadyTime deadline{};
     Done<std::optional<std::string>> done;
     std::optional<FoundMessage> found;
+    const Cipher* cipher = nullptr;
 
     void answer(const std::optional<DeadLetter>& letter);
 };
@@ -328,7 +330,7 @@ void MessageBrowser::Search::answer(const std::optional<DeadLetter>& letter) {
     if (detail.frame == nullptr && detail.letter == nullptr) {
         done(std::optional<std::string>{});
     } else {
-        done(std::optional(render_detail(detail)));
+        done(std::optional(render_detail(detail, cipher)));
     }
 }
 
@@ -343,6 +345,7 @@ void MessageBrowser::find(const std::string& tenant, Uuid partition_id,
             search->tenant = tenant;
             search->transaction_id = transaction_id;
             search->partition_id = partition_id;
+            search->cipher = cipher_;
             search->deadline = deadline;
             search->done = std::move(got);
             store_.find(deadline, tenant, partition_id, hash_transaction_id(transaction_id),

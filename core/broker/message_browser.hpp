@@ -1,6 +1,7 @@
 #pragma once
 #include "broker/figure_reads.hpp"
 #include "broker/page_marks.hpp"
+#include "model/encryption.hpp"
 #include "ports/letter_store.hpp"
 #include "ports/message_store.hpp"
 
@@ -36,9 +37,10 @@ public:
     static constexpr std::int64_t kReadBytes = 256 << 20;
     static constexpr std::int64_t kPageBytes = 8 << 20; ///< each payload is shown twice
 
+    /// @param cipher null: encrypted payloads are shown as their envelopes; outlives the browser
     MessageBrowser(MessageStore& store, LetterStore& letters, FigureReads& reads,
-                   const Clock& clock)
-        : store_(store), letters_(letters), reads_(reads), marks_(clock) {}
+                   const Clock& clock, const Cipher* cipher = nullptr)
+        : store_(store), letters_(letters), reads_(reads), cipher_(cipher), marks_(clock) {}
 
     /// The body of the answer; never nothing.
     /// @errors (to done) invalid_argument: an offset beyond kMostOffset at which no page ended
@@ -57,6 +59,7 @@ private:
     MessageStore& store_;
     LetterStore& letters_;
     FigureReads& reads_;
+    const Cipher* cipher_;
     PageMarks<MessageKey> marks_;
 };
 

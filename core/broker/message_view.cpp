@@ -63,15 +63,18 @@ std::string format_millis(WallTime at) {
     return text;
 }
 
-void write_payload(json::Writer& writer, std::string_view stored, bool encrypted, bool available) {
-    const std::string_view json = stored.empty() || !available ? "null" : stored;
+void write_payload(json::Writer& writer, std::string_view stored, bool encrypted, bool available,
+                   const Cipher* cipher) {
+    std::string scratch;
+    const std::string_view json =
+        available ? render_payload(stored, encrypted, cipher, scratch).json : "null";
     writer.key("data").raw(json);
     writer.key("payload").raw(json);
     writer.key("payloadAvailable").boolean(available);
     writer.key("isEncrypted").boolean(encrypted);
 }
 
-void write_letter(json::Writer& writer, const DeadLetter& letter) {
+void write_letter(json::Writer& writer, const DeadLetter& letter, const Cipher* cipher) {
     writer.begin_object();
     writer.key("id").string(to_string(letter.id));
     write_id(writer, "messageId", letter.message_id);
@@ -93,11 +96,11 @@ void write_letter(json::Writer& writer, const DeadLetter& letter) {
     // Both are the moment it was given up, as clients of this API know it.
     write_time(writer, "createdAt", letter.failed_at);
     write_time(writer, "failedAt", letter.failed_at);
-    write_payload(writer, letter.payload, letter.encrypted, letter.available);
+    write_payload(writer, letter.payload, letter.encrypted, letter.available, cipher);
     writer.end_object();
 }
 
-void write_message(json::Writer& writer, const MessageRow& row) {
+void write_message(json::Writer& writer, const MessageRow& row, const Cipher* cipher) {
     const Frame* frame = row.frame;
     writer.begin_object();
     write_id(writer, "id", frame != nullptr ? frame->message_id : Uuid{});
@@ -118,7 +121,7 @@ void write_message(json::Writer& writer, const MessageRow& row) {
     writer.key("createdAt").string(format_millis(row.created_at));
     write_time(writer, "leaseExpiresAt", row.standing.lease_expires_at);
     write_payload(writer, frame != nullptr ? frame->payload : "",
-                  frame != nullptr && frame->encrypted, frame != nullptr && row.available);
+                  frame != nullptr && frame->encrypted, frame != nullptr && row.available, cipher);
     writer.end_object();
 }
 
@@ -130,7 +133,7 @@ void write_mode(json::Writer& writer, const ConsumerMode& mode) {
     writer.end_object();
 }
 
-std::string render_detail(const MessageDetail& detail) {
+std::string render_detail(const MessageDetail& detail, const Cipher* cipher) {
     // What only the letter knows: names of a partition that is gone, the message of a segment that
     // is.
     MessagePlace of_letter;
@@ -166,7 +169,7 @@ std::string render_detail(const MessageDetail& detail) {
     writer.begin_object();
     write_id(writer, "id", frame.message_id);
     writer.key("transactionId").string(frame.transaction_id);
-    write_payload(writer, frame.payload, frame.encrypted, true);
+    write_payload(writer, frame.payload, frame.encrypted, true, cipher);
     write_id(writer, "traceId", frame.trace_id);
     write_text(writer, "producerSub", frame.producer_sub);
     write_time(writer, "createdAt", created_at);

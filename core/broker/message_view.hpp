@@ -3,6 +3,7 @@
 #pragma once
 #include "base/json.hpp"
 #include "broker/message_status.hpp"
+#include "model/encryption.hpp"
 #include "model/frame.hpp"
 #include "ports/letter_store.hpp"
 #include "ports/message_store.hpp"
@@ -17,12 +18,15 @@ namespace queen::broker {
 /// @source FMT-14
 std::string format_millis(WallTime at);
 
-/// `data` and `payload`, the same stored bytes twice, spliced in unchanged; null when empty or left
-/// behind; and what is known about them.
-/// @source FMT-8, FMT-10
-void write_payload(json::Writer& writer, std::string_view stored, bool encrypted, bool available);
+/// `data` and `payload`, the same stored bytes twice, spliced in unchanged unless encrypted; null
+/// when empty or left behind; and what is known about them. A payload that `cipher` opens is shown
+/// so; isEncrypted says how it is stored.
+/// @param cipher null: the broker has no key, and envelopes are shown; so below
+/// @source FMT-8, FMT-10, ENC-3
+void write_payload(json::Writer& writer, std::string_view stored, bool encrypted, bool available,
+                   const Cipher* cipher);
 
-void write_letter(json::Writer& writer, const DeadLetter& letter);
+void write_letter(json::Writer& writer, const DeadLetter& letter, const Cipher* cipher);
 
 /// One row of GET /messages. Views into what the caller holds.
 struct MessageRow {
@@ -34,7 +38,7 @@ struct MessageRow {
     const Frame* frame = nullptr; ///< null: the segment cannot be read
     bool available = true;        ///< false: the page has bytes enough without this payload
 };
-void write_message(json::Writer& writer, const MessageRow& row);
+void write_message(json::Writer& writer, const MessageRow& row, const Cipher* cipher);
 
 /// GET /messages/:partitionId/:transactionId: of the stored message, of its letter, or of both.
 struct MessageDetail {
@@ -42,7 +46,7 @@ struct MessageDetail {
     const Frame* frame = nullptr;        ///< null: only the letter is left
     const DeadLetter* letter = nullptr;  ///< null: none
 };
-std::string render_detail(const MessageDetail& detail);
+std::string render_detail(const MessageDetail& detail, const Cipher* cipher);
 
 void write_mode(json::Writer& writer, const ConsumerMode& mode);
 

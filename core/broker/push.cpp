@@ -21,16 +21,6 @@ constexpr int kTransientTries = 3;
 constexpr std::string_view kLockNotAvailable = "55P03";
 constexpr const char* kLocked = "the partition is locked in the database; try again";
 
-/// A segment that comes back for its form is packed anew this often: each time is a configure that
-/// went in between.
-constexpr int kFormTries = 4;
-constexpr const char* kNoKey = "the queue is encrypted and this broker has no encryption key";
-constexpr const char* kFormChanges = "the queue's encryption is being changed; try again";
-
-std::shared_ptr<Encryption> or_none(std::shared_ptr<Encryption> encryption) {
-    return encryption ? std::move(encryption) : std::make_shared<Encryption>();
-}
-
 } // namespace
 
 /// One request until its answer. Lives in the callbacks of the statement under way.
@@ -59,11 +49,6 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     };
 
     using Group = PushLayout::Group;
-    /// How a group's frames are packed.
-    struct Form {
-        bool encrypted = false;
-        int changes = 0;
-    };
 
     void start() {
         assign_ids();
@@ -238,14 +223,13 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
 
     /// False when the group cannot be stored that way: then its items are in error.
     bool change_form(std::size_t g, bool encrypted) {
-        push.encryption_->learn(request.tenant, layout.groups[g].queue, encrypted);
-        const bool keyless = encrypted && push.encryption_->cipher() == nullptr;
-        if (!keyless && forms[g].changes++ < kFormTries) {
-            forms[g].encrypted = encrypted;
+        const auto changed =
+            push.encryption_->change(forms[g], request.tenant, layout.groups[g].queue, encrypted);
+        if (changed) {
             return true;
         }
         for (const auto i : layout.groups[g].items) {
-            results[i].error = keyless ? kNoKey : kFormChanges;
+            results[i].error = changed.error().message;
         }
         return false;
     }
@@ -376,7 +360,7 @@ struct Push::Job : std::enable_shared_from_this<Push::Job> {
     std::function<void(std::vector<PushItemResult>)> done;
     std::vector<PushItemResult> results;
     PushLayout layout;
-    std::vector<Form> forms;                               ///< by group
+    std::vector<SegmentForm> forms;                        ///< by group
     std::unordered_map<std::size_t, PushSegment> segments; ///< packed and not sent yet, by group
     std::deque<Call> calls;
     std::vector<Repeat> repeats; ///< by partition and offset once nothing is left to push
@@ -388,7 +372,7 @@ Push::Push(Store& store, Announcer& announcer, const Clock& clock, Options optio
       dedup_(dedup),
       packer_(options_.zstd_level, options_.encryption ? options_.encryption->cipher() : nullptr),
       activity_(metrics::Activity::or_own(options_.activity, clock)),
-      encryption_(or_none(options_.encryption)) {}
+      encryption_(Encryption::or_none(options_.encryption)) {}
 
 void Push::push(PushRequest request, std::function<void(std::vector<PushItemResult>)> done) {
     if (request.items.empty()) {

@@ -5,17 +5,6 @@
 #include <utility>
 
 namespace queen::broker {
-namespace {
-
-/// The store's text as an answer that is there.
-Done<std::string> always(Done<std::optional<std::string>> done) {
-    return [done = std::move(done)](Result<std::string> text) {
-        done(
-            std::move(text).map([](std::string value) { return std::optional(std::move(value)); }));
-    };
-}
-
-} // namespace
 
 struct Statistics::Run {
     std::vector<Waiter> waiters;
@@ -118,7 +107,7 @@ void Statistics::finish(const std::shared_ptr<Run>& run, Result<Refreshed> outco
 
 void Statistics::queues(const std::string& tenant, Done<std::optional<std::string>> done) {
     reads_.ask(
-        "cached queues " + tenant,
+        figure_question("cached queues", {tenant}),
         [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.cached_queues(deadline, tenant, always(std::move(got)));
         },
@@ -127,7 +116,7 @@ void Statistics::queues(const std::string& tenant, Done<std::optional<std::strin
 
 void Statistics::overview(const std::string& tenant, Done<std::optional<std::string>> done) {
     reads_.ask(
-        "cached overview " + tenant,
+        figure_question("cached overview", {tenant}),
         [this, tenant](SteadyTime deadline, Done<std::optional<std::string>> got) {
             store_.cached_overview(deadline, tenant, always(std::move(got)));
         },

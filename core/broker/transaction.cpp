@@ -78,7 +78,13 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
 
     void start() {
         result.id = owner.ids_.next();
+        for (auto& item : request.pushes) {
+            item.producer_sub = request.producer_sub;
+        }
         layout = lay_out(request.pushes, owner.ids_);
+        for (const auto& group : layout.groups) {
+            forms.push_back({owner.encryption_->wanted(request.tenant, group.queue)});
+        }
         std::vector<std::string> strange;
         for (const auto& ack : request.acks) {
             const auto id = parse_uuid(ack.item.partition_id);
@@ -102,9 +108,10 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         TransactionCall call;
         call.tenant = request.tenant;
         asked.clear();
-        for (const auto& group : layout.groups) { // packed again when sent again, which is rare
-            auto& segment = call.segments.emplace_back(
-                owner.packer_.pack(request.tenant, group, request.pushes, layout));
+        for (std::size_t g = 0; g < layout.groups.size(); ++g) { // each time it is sent
+            const auto& group = layout.groups[g];
+            auto& segment = call.segments.emplace_back(owner.packer_.pack(
+                request.tenant, group, request.pushes, layout, forms[g].encrypted));
             if (owner.dedup_ != nullptr) {
                 auto& question = asked.emplace_back(
                     Asked{dedup_key(request.tenant, group.queue, group.partition),
@@ -150,6 +157,9 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         case Outcome::Kind::duplicate:
             refuse(Verdict::duplicate, duplicate_text(*outcome));
             return;
+        case Outcome::Kind::form:
+            change_forms(outcome->forms);
+            return;
         case Outcome::Kind::rejected:
             refuse(Verdict::rejected_ack, rejected_text(*outcome));
             return;
@@ -157,6 +167,27 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
             bring_letters(outcome->wanted);
             return;
         }
+    }
+
+    /// Nothing was done: these segments are packed as their queues want them, and it is run again.
+    void change_forms(const std::vector<Outcome::OtherForm>& wanted) {
+        for (const auto& [segment, encrypted] : wanted) {
+            if (segment >= layout.groups.size()) {
+                continue;
+            }
+            const auto& queue = layout.groups[segment].queue;
+            auto changed =
+                owner.encryption_->change(forms[segment], request.tenant, queue, encrypted);
+            if (!changed) {
+                const bool keyless = changed.error().code == Errc::conflict;
+                result.verdict = keyless ? Verdict::no_key : Verdict::failed;
+                result.error = std::move(changed).error();
+                result.error.message = "queue " + shown(queue) + ": " + result.error.message;
+                finish();
+                return;
+            }
+        }
+        send();
     }
 
     /// Nothing was done: these messages are read, and it is run again with them.
@@ -307,8 +338,11 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
             auto& figures = by_queue[settled.queue];
             for (const auto i : settled.acks) {
                 const auto status = request.acks[i].item.status;
-                ++figures.acks[static_cast<std::size_t>(ack_result(status))];
+                const auto word = static_cast<std::size_t>(ack_result(status));
+                ++figures.acks[word];
+                owner.activity_->ack.by_result[word].add();
             }
+            owner.activity_->ack.dead_letters.add(settled.filed.size());
         }
         owner.activity_->push.messages.add(messages);
         owner.activity_->push.duplicates.add(request.pushes.size() - messages);
@@ -330,6 +364,7 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         case Verdict::rejected_ack:
             counters.rejected.add();
             break;
+        case Verdict::no_key:
         case Verdict::failed:
             counters.failed.add();
             break;
@@ -341,8 +376,9 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
     TransactionRequest request;
     std::function<void(TransactionResult)> done;
     PushLayout layout;
-    std::vector<Uuid> partitions; ///< by ack
-    std::vector<Asked> asked;     ///< by group; with a cache only
+    std::vector<SegmentForm> forms; ///< by group
+    std::vector<Uuid> partitions;   ///< by ack
+    std::vector<Asked> asked;       ///< by group; with a cache only
     TransactionResult result;
     int tries = 0;
     std::map<Uuid, std::set<Offset>> to_read; ///< of letters
@@ -356,8 +392,9 @@ Transactions::Transactions(TransactionStore& store, Store& messages, Announcer& 
                            AckRegistry* registry)
     : store_(store), messages_(messages), announcer_(announcer), clock_(clock),
       options_(std::move(options)), dedup_(dedup), registry_(registry),
-      packer_(options_.zstd_level), activity_(metrics::Activity::or_own(options_.activity, clock)) {
-}
+      packer_(options_.zstd_level, options_.encryption ? options_.encryption->cipher() : nullptr),
+      activity_(metrics::Activity::or_own(options_.activity, clock)),
+      encryption_(Encryption::or_none(options_.encryption)) {}
 
 void Transactions::run(TransactionRequest request, std::function<void(TransactionResult)> done) {
     std::make_shared<Job>(*this, std::move(request), std::move(done))->start();

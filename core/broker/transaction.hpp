@@ -2,6 +2,7 @@
 #include "broker/ack.hpp"
 #include "broker/ack_registry.hpp"
 #include "broker/announce.hpp"
+#include "broker/encryption.hpp"
 #include "broker/segment_packer.hpp"
 #include "metrics/activity.hpp"
 #include "ports/transaction_store.hpp"
@@ -26,6 +27,7 @@ struct TransactionRequest {
     std::vector<Ack> acks;
     std::vector<std::string> required_leases;
     std::shared_ptr<const std::string> hold; ///< owns the bytes behind the payloads
+    std::string producer_sub{};              ///< of the token it came with; empty: none (PUSH-6)
 };
 
 struct TransactionResult {
@@ -33,6 +35,7 @@ struct TransactionResult {
         committed,
         duplicate,    ///< a message is in the dedup window already
         rejected_ack, ///< an ack or a required lease was not honoured
+        no_key,       ///< a queue is encrypted and this broker has no key (ENC-1)
         failed        ///< the store refused; see `error`
     };
     struct Push {
@@ -53,15 +56,17 @@ struct TransactionResult {
 
 /// Stores and settles, all or nothing, over any queues. What was stored wakes consumers at once,
 /// before the answer goes out; a transaction that failed announces nothing. Messages that are to
-/// become dead letters are read between two runs, of which the first changed nothing.
+/// become dead letters are read between two runs, of which the first changed nothing; so are
+/// messages packed again between two runs whose queue wants them in the other form (ENC-5).
 /// Locks: none of its own.
-/// @source TX-1, TX-3, TX-4, TX-6, TX-9
+/// @source TX-1, TX-3, TX-4, TX-6, TX-9, ENC-5
 class Transactions {
 public:
     struct Options {
         int zstd_level = 3;
         std::chrono::milliseconds wait{30'000};        ///< for a session
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
+        std::shared_ptr<Encryption> encryption{};      ///< null: there is no key
     };
     /// @param messages where dead letters are read
     /// @param dedup null: the store compares everything itself (DED-4)
@@ -83,6 +88,7 @@ private:
     Uuid7 ids_;
     const SegmentPacker packer_;
     const std::shared_ptr<metrics::Activity> activity_;
+    const std::shared_ptr<Encryption> encryption_; ///< never null
 };
 
 } // namespace queen::broker

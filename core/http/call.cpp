@@ -62,6 +62,20 @@ Result<void> Call::check_query() {
     return {};
 }
 
+Done<std::optional<std::string>> Call::figures(std::string_view context, std::string_view missing) {
+    return [self = shared_from_this(), context, missing](Result<std::optional<std::string>> json) {
+        self->guard([&] {
+            if (!json) {
+                self->reply(error_reply(json.error(), context));
+            } else if (!*json) {
+                self->reply(error_reply({Errc::not_found, std::string(missing), {}}));
+            } else {
+                self->reply(json_reply(std::move(**json)));
+            }
+        });
+    };
+}
+
 void Call::guard(const std::function<void()>& render) noexcept {
     try {
         render();

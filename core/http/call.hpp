@@ -20,6 +20,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,7 @@ struct Services {
 };
 
 /// One request on its way through a route: owes the answer, gives it at most once.
-class Call {
+class Call : public std::enable_shared_from_this<Call> {
 public:
     Call(const Services& services, Request request, std::shared_ptr<Exchange> exchange,
          Parameters parameters);
@@ -87,6 +88,9 @@ public:
     Result<void> check_query();
     /// Runs what renders an answer. An exception out of it is a fault of ours: logged, 500.
     void guard(const std::function<void()>& render) noexcept;
+    /// Sends the store's JSON as it is, for it may have megabytes and holds no error; nothing is
+    /// 404 with `missing` as its text. Both texts outlive the call.
+    Done<std::optional<std::string>> figures(std::string_view context, std::string_view missing);
 
 private:
     const Services& services_;

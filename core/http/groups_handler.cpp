@@ -14,6 +14,8 @@
 namespace queen::http {
 namespace {
 
+constexpr std::string_view kMissing = "Consumer group not found";
+
 constexpr std::int32_t kDefaultLag = 3'600; // s
 constexpr std::int32_t kMostLagging = 10'000;
 
@@ -104,22 +106,6 @@ std::string render_removed(std::string_view group, const std::optional<std::stri
     return body;
 }
 
-// Sends the store's JSON as it is: it may have megabytes and holds no error.
-Done<std::optional<std::string>> figures_of(const std::shared_ptr<Call>& call,
-                                            std::string_view context) {
-    return [call, context](Result<std::optional<std::string>> figures) {
-        call->guard([&] {
-            if (!figures) {
-                call->reply(error_reply(figures.error(), context));
-            } else if (!*figures) {
-                call->reply(error_reply({Errc::not_found, "Consumer group not found", {}}));
-            } else {
-                call->reply(json_reply(std::move(**figures)));
-            }
-        });
-    };
-}
-
 // A whole number of the query between its bounds; answers the call when it is none.
 std::optional<std::int32_t> number(const std::shared_ptr<Call>& call, std::string_view name,
                                    std::int32_t fallback, std::int32_t least, std::int32_t most) {
@@ -188,7 +174,8 @@ void remove(const std::shared_ptr<Call>& call, std::optional<std::string> queue)
 } // namespace
 
 void list_groups(const std::shared_ptr<Call>& call) {
-    call->services().groups.list(std::string(call->tenant()), figures_of(call, "list failed"));
+    call->services().groups.list(std::string(call->tenant()),
+                                 call->figures("list failed", kMissing));
 }
 
 void lagging_groups(const std::shared_ptr<Call>& call) {
@@ -198,7 +185,7 @@ void lagging_groups(const std::shared_ptr<Call>& call) {
                                : std::optional<std::int32_t>();
     if (limit) {
         call->services().groups.lagging(std::string(call->tenant()), std::chrono::seconds(*seconds),
-                                        *limit, figures_of(call, "list failed"));
+                                        *limit, call->figures("list failed", kMissing));
     }
 }
 
@@ -222,7 +209,7 @@ void group_detail(const std::shared_ptr<Call>& call) {
     }
     call->services().groups.detail(std::string(call->tenant()),
                                    std::string(call->parameter("group")), queue,
-                                   figures_of(call, "group detail failed"));
+                                   call->figures("group detail failed", kMissing));
 }
 
 void delete_group(const std::shared_ptr<Call>& call) {

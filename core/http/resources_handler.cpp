@@ -9,6 +9,8 @@
 namespace queen::http {
 namespace {
 
+constexpr std::string_view kMissing = "Queue not found";
+
 Reply refused(const ConfigurationError& refusal) {
     if (refusal.unreadable) {
         return bad_body_reply(refusal.error);
@@ -88,23 +90,6 @@ Result<std::optional<std::string>> read_depth_group(const Call& call) {
     return std::optional(std::move(*group));
 }
 
-// Sends the store's JSON as it is: it may have megabytes and holds no error. Nothing: no such
-// queue.
-Done<std::optional<std::string>> figures_of(const std::shared_ptr<Call>& call,
-                                            std::string_view context) {
-    return [call, context](Result<std::optional<std::string>> figures) {
-        call->guard([&] {
-            if (!figures) {
-                call->reply(error_reply(figures.error(), context));
-            } else if (!*figures) {
-                call->reply(error_reply({Errc::not_found, "Queue not found", {}}));
-            } else {
-                call->reply(json_reply(std::move(**figures)));
-            }
-        });
-    };
-}
-
 // Whether figures are wanted as of the last refresh of the statistics, not counted now; answers the
 // call when that cannot be read.
 std::optional<bool> wants_cached(const std::shared_ptr<Call>& call) {
@@ -144,30 +129,31 @@ void list_queues(const std::shared_ptr<Call>& call) {
     const std::string tenant(call->tenant());
     if (const auto cached = wants_cached(call)) {
         if (*cached) {
-            call->services().statistics.queues(tenant, figures_of(call, "list failed"));
+            call->services().statistics.queues(tenant, call->figures("list failed", kMissing));
         } else {
-            call->services().admin.list_queues(tenant, figures_of(call, "list failed"));
+            call->services().admin.list_queues(tenant, call->figures("list failed", kMissing));
         }
     }
 }
 
 void list_namespaces(const std::shared_ptr<Call>& call) {
     call->services().admin.list_labels(std::string(call->tenant()), Label::name_space,
-                                       figures_of(call, "list failed"));
+                                       call->figures("list failed", kMissing));
 }
 
 void list_tasks(const std::shared_ptr<Call>& call) {
     call->services().admin.list_labels(std::string(call->tenant()), Label::task,
-                                       figures_of(call, "list failed"));
+                                       call->figures("list failed", kMissing));
 }
 
 void overview(const std::shared_ptr<Call>& call) {
     const std::string tenant(call->tenant());
     if (const auto cached = wants_cached(call)) {
         if (*cached) {
-            call->services().statistics.overview(tenant, figures_of(call, "overview failed"));
+            call->services().statistics.overview(tenant,
+                                                 call->figures("overview failed", kMissing));
         } else {
-            call->services().admin.overview(tenant, figures_of(call, "overview failed"));
+            call->services().admin.overview(tenant, call->figures("overview failed", kMissing));
         }
     }
 }
@@ -176,7 +162,7 @@ void queue_detail(const std::shared_ptr<Call>& call) {
     if (const auto page = page_of(call)) {
         call->services().admin.queue_detail(std::string(call->tenant()),
                                             std::string(call->parameter("queue")), *page,
-                                            figures_of(call, "queue detail failed"));
+                                            call->figures("queue detail failed", kMissing));
     }
 }
 
@@ -184,7 +170,7 @@ void queue_sizes(const std::shared_ptr<Call>& call) {
     if (const auto page = page_of(call)) {
         call->services().admin.queue_sizes(std::string(call->tenant()),
                                            std::string(call->parameter("queue")), *page,
-                                           figures_of(call, "sizes failed"));
+                                           call->figures("sizes failed", kMissing));
     }
 }
 
@@ -195,7 +181,7 @@ void queue_depth(const std::shared_ptr<Call>& call) {
     } else if (const auto page = page_of(call)) {
         call->services().admin.queue_depth(std::string(call->tenant()),
                                            std::string(call->parameter("queue")), *group, *page,
-                                           figures_of(call, "depth failed"));
+                                           call->figures("depth failed", kMissing));
     }
 }
 

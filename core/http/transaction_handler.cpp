@@ -80,6 +80,10 @@ Reply answer_of(const Order& order, const std::vector<std::string>& queues,
         return failed(200, result.id, "duplicate", result.error.message);
     case Verdict::rejected_ack:
         return failed(200, result.id, "rejected_ack", result.error.message);
+    case Verdict::no_key: {
+        const auto rule = rule_for(Errc::invalid_argument); // another broker may have the key
+        return failed(rule.status, result.id, rule.code, result.error.message);
+    }
     case Verdict::failed:
         break;
     }
@@ -106,6 +110,7 @@ void transaction(const std::shared_ptr<Call>& call) {
     for (const auto& ack : read->request.acks) {
         ack_ids.push_back(ack.item.transaction_id);
     }
+    read->request.producer_sub = call->subject();
     call->services().transactions.run(
         std::move(read->request),
         [call, order = std::move(read->order), queues = std::move(queues),

@@ -39,6 +39,8 @@ constexpr std::array kAll{
     &kClusterAckRequests,
     &kClusterAckMessages,
     &kClusterAcks,
+    &kClusterTransactions,
+    &kClusterDeadLetters,
     &kClusterDbErrors,
     &kDeadLetters,
     &kDeadLettersByQueue,

@@ -90,6 +90,10 @@ inline constexpr Family kClusterAckMessages{"queen_cluster_ack_messages_total", 
     "Messages settled by acks to all brokers since the beginning."};
 inline constexpr Family kClusterAcks{"queen_cluster_ack_total", Kind::counter, "scope result",
     "Messages in acks to all brokers since the beginning, by how they were settled."};
+inline constexpr Family kClusterTransactions{"queen_cluster_transactions_total", Kind::counter, "scope",
+    "Transactions that all brokers committed since the beginning."};
+inline constexpr Family kClusterDeadLetters{"queen_cluster_dlq_total", Kind::counter, "scope",
+    "Messages that became dead letters in acks and transactions of all brokers since the beginning."};
 inline constexpr Family kClusterDbErrors{"queen_cluster_db_errors_total", Kind::counter, "scope",
     "Statements of all brokers that failed since the beginning."};
 inline constexpr Family kDeadLetters{"queen_dlq_depth", Kind::gauge, "scope",

@@ -61,6 +61,7 @@ struct LetterMove {
     std::string queue, partition;
     TxnHash hash;
     std::string blob;
+    bool encrypted = false; ///< the frame is
 };
 
 struct LetterMoved {
@@ -68,12 +69,13 @@ struct LetterMoved {
         moved,
         duplicate,
         gone,
-        refused ///< the destination does not take the frame as it is; the letter stays
+        other_form ///< the destination wants the frame as `wants_encrypted` says; the letter stays
     } result = Result::gone;
     // Of moved and duplicate:
     std::string group; ///< of the letter
     Uuid partition_id; ///< where the message is
     Offset offset{-1};
+    bool wants_encrypted = false; ///< of other_form
 };
 
 /// @thread any. Every error is a value; no call throws.

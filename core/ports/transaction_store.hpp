@@ -35,6 +35,7 @@ struct TransactionOutcome {
     enum class Kind {
         committed,
         duplicate, ///< a message is in the dedup window already
+        form,      ///< a segment is not encrypted as its queue wants it
         rejected,  ///< an ack or a required lease was not honoured
         letters    ///< messages are to become dead letters, which the call has to bring
     };
@@ -43,6 +44,11 @@ struct TransactionOutcome {
         std::size_t segment; ///< place in the call
         std::size_t frame;
         Offset first; ///< where the first one is
+    };
+    /// A segment to be packed again.
+    struct OtherForm {
+        std::size_t segment; ///< place in the call
+        bool encrypted;      ///< what its queue wants
     };
     /// Why an ack cannot be honoured.
     enum class Refusal {
@@ -76,6 +82,7 @@ struct TransactionOutcome {
     std::vector<PushOutcome> pushes;      ///< committed: by segment
     std::vector<Settled> settled;         ///< committed
     std::vector<Repeat> repeats;          ///< duplicate
+    std::vector<OtherForm> forms;         ///< form
     std::vector<Rejection> rejections;    ///< rejected
     std::vector<std::string> lost_leases; ///< rejected: required and not live
     std::vector<Wanted> wanted;           ///< letters: also those that were brought

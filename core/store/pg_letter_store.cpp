@@ -91,8 +91,13 @@ Result<LetterMoved> decode_moved(const Rows& rows) {
     const json::Value root = document->root();
     const std::string_view result = root["result"].string();
     LetterMoved moved;
-    if (result == "gone" || result == "refused") {
-        moved.result = result == "gone" ? LetterMoved::Result::gone : LetterMoved::Result::refused;
+    if (result == "gone") {
+        moved.result = LetterMoved::Result::gone;
+        return moved;
+    }
+    if (const auto wanted = root["encrypted"].boolean(); result == "refused" && wanted) {
+        moved.result = LetterMoved::Result::other_form;
+        moved.wants_encrypted = *wanted;
         return moved;
     }
     const auto partition = parse_uuid(root["partitionId"].string());
@@ -197,6 +202,7 @@ void PgLetterStore::move(Deadline deadline, LetterMove move, Done<LetterMoved> d
                   [move = std::move(move)](Parameters& parameters) {
                       parameters.uuid(move.id).text(move.queue).text(move.partition);
                       parameters.bytea(move.hash.view()).bytea(move.blob);
+                      parameters.boolean(move.encrypted);
                   }),
         decode_moved, std::move(done));
 }

@@ -133,24 +133,12 @@ Result<Rows> run_hash_acks(Session& session, const HashAcks& acks) {
     if (acks.letters.empty() && !acks.no_further_letters) {
         return session.run(sql::kAckByHash, parameters);
     }
-    std::vector<std::int64_t> offsets;
-    std::vector<Uuid> ids, traces;
-    std::vector<std::string_view> txns, producers, payloads;
-    std::vector<bool> encrypted;
-    std::vector<WallTime> times;
+    LetterArrays letters;
     for (const Letter& letter : acks.letters) {
-        offsets.push_back(letter.offset.value());
-        ids.push_back(letter.message_id);
-        txns.push_back(letter.transaction_id);
-        traces.push_back(letter.trace_id);
-        producers.push_back(letter.producer_sub);
-        payloads.push_back(letter.payload);
-        encrypted.push_back(letter.encrypted);
-        times.push_back(letter.created_at);
+        letters.add(letter);
     }
-    parameters.int8_array(offsets).uuid_array(ids).text_array(txns).uuid_array(traces);
-    parameters.text_array(producers).bytea_array(payloads).boolean_array(encrypted);
-    parameters.timestamptz_array(times).boolean(acks.no_further_letters);
+    letters.add_to(parameters);
+    parameters.boolean(acks.no_further_letters);
     return session.run(sql::kAckLetters, parameters);
 }
 

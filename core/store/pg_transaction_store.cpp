@@ -19,6 +19,7 @@ using Settled = TransactionOutcome::Settled;
 // What sql/010_log_transaction.sql raises.
 constexpr std::string_view kDuplicateState = "23505";
 constexpr std::string_view kDuplicateText = "QDUP";
+constexpr std::string_view kFormState = "QFRM0";
 constexpr std::string_view kRejectedState = "QTXN0";
 constexpr std::string_view kLettersState = "QDLQ0";
 
@@ -50,29 +51,21 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     parameters.uuid_array(partitions).text_array(groups).text_array(workers);
     parameters.bytea_array(hashes).text_array(statuses).text_array(reasons).text_array(leases);
     if (call.letters.empty() && !call.no_further_letters) {
+        arrays->add_forms(parameters);
         return session.run(sql::kTransaction, parameters);
     }
-    std::vector<std::int64_t> offsets;
-    std::vector<Uuid> of, ids, traces;
-    std::vector<std::string_view> txns, producers, payloads;
-    std::vector<bool> encrypted;
-    std::vector<WallTime> times;
+    std::vector<Uuid> of;
+    LetterArrays letters;
     for (const PartitionLetters& partition : call.letters) {
+        of.resize(of.size() + partition.letters.size(), partition.partition_id);
         for (const Letter& letter : partition.letters) {
-            of.push_back(partition.partition_id);
-            offsets.push_back(letter.offset.value());
-            ids.push_back(letter.message_id);
-            txns.push_back(letter.transaction_id);
-            traces.push_back(letter.trace_id);
-            producers.push_back(letter.producer_sub);
-            payloads.push_back(letter.payload);
-            encrypted.push_back(letter.encrypted);
-            times.push_back(letter.created_at);
+            letters.add(letter);
         }
     }
-    parameters.uuid_array(of).int8_array(offsets).uuid_array(ids).text_array(txns);
-    parameters.uuid_array(traces).text_array(producers).bytea_array(payloads);
-    parameters.boolean_array(encrypted).timestamptz_array(times).boolean(call.no_further_letters);
+    parameters.uuid_array(of);
+    letters.add_to(parameters);
+    parameters.boolean(call.no_further_letters);
+    arrays->add_forms(parameters);
     return session.run(sql::kTransactionLetters, parameters);
 }
 
@@ -150,7 +143,8 @@ Result<TransactionOutcome> read_refusal(Error error) {
         error.sqlstate == kDuplicateState && error.message.starts_with(kDuplicateText);
     const bool rejected = error.sqlstate == kRejectedState;
     const bool letters = error.sqlstate == kLettersState;
-    if (!duplicate && !rejected && !letters) {
+    const bool form = error.sqlstate == kFormState;
+    if (!duplicate && !rejected && !letters && !form) {
         return fail(std::move(error));
     }
     // The session adds the detail in parentheses behind the text, which has none itself.
@@ -163,6 +157,7 @@ Result<TransactionOutcome> read_refusal(Error error) {
     bool fits = list.is(json::Kind::array) && list.size() > 0;
     TransactionOutcome outcome;
     outcome.kind = duplicate ? TransactionOutcome::Kind::duplicate
+                   : form    ? TransactionOutcome::Kind::form
                    : letters ? TransactionOutcome::Kind::letters
                              : TransactionOutcome::Kind::rejected;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -172,6 +167,11 @@ Result<TransactionOutcome> read_refusal(Error error) {
             const auto frame = place(element["i"], fits);
             const auto first = static_cast<std::int64_t>(place(element["off"], fits));
             outcome.repeats.push_back({segment, frame, Offset{first}});
+        } else if (form) {
+            const auto segment = place(element["s"], fits);
+            const auto encrypted = element["encrypted"].boolean();
+            fits = fits && encrypted;
+            outcome.forms.push_back({segment, encrypted.value_or(false)});
         } else if (letters) {
             outcome.wanted.push_back(wanted_of(element, fits));
         } else if (element["lease"].is(json::Kind::string)) {

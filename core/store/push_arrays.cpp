@@ -60,4 +60,21 @@ void PushArrays::add_vouches(Parameters& parameters) const {
     parameters.timestamptz_array(vouch_at_);
 }
 
+void LetterArrays::add(const Letter& letter) {
+    offsets_.push_back(letter.offset.value());
+    ids_.push_back(letter.message_id);
+    txns_.push_back(letter.transaction_id);
+    traces_.push_back(letter.trace_id);
+    producers_.push_back(letter.producer_sub);
+    payloads_.push_back(letter.payload);
+    encrypted_.push_back(letter.encrypted);
+    times_.push_back(letter.created_at);
+}
+
+void LetterArrays::add_to(Parameters& parameters) const {
+    parameters.int8_array(offsets_).uuid_array(ids_).text_array(txns_).uuid_array(traces_);
+    parameters.text_array(producers_).bytea_array(payloads_).boolean_array(encrypted_);
+    parameters.timestamptz_array(times_);
+}
+
 } // namespace queen::store

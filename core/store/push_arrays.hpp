@@ -31,6 +31,21 @@ private:
     std::vector<bool> encrypted_;
 };
 
+/// Dead letters that an ack or a transaction brings, as parallel arrays. Keeps views into them.
+class LetterArrays {
+public:
+    void add(const Letter& letter);
+    /// offsets, ids, transaction ids, traces, producers, payloads, encrypted, times
+    void add_to(Parameters& parameters) const;
+
+private:
+    std::vector<std::int64_t> offsets_;
+    std::vector<Uuid> ids_, traces_;
+    std::vector<std::string_view> txns_, producers_, payloads_;
+    std::vector<bool> encrypted_;
+    std::vector<WallTime> times_;
+};
+
 /// The word of a status, as procedures know it.
 std::string_view status_text(AckStatus status);
 

@@ -184,13 +184,13 @@ const Statement kSubscribeGroup{"subscribe_group",
 const Statement kTransaction{
     "transaction",
     "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) t"};
+    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, p_encrypted => $19) t"};
 
 const Statement kTransactionLetters{
     "transaction_letters",
     "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
     "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, "
-    "$27, $28) t"};
+    "$27, $28, $29) t"};
 const Statement kDlqDelete{"dlq_delete", "select queen.delete_message_v1($1, $2, $3)"};
 
 const Statement kDlqFind{"dlq_find", "select * from queen.log_dlq_find_v1($1, $2)"};
@@ -199,7 +199,7 @@ const Statement kDlqList{
     "dlq_list",
     "select * from queen.log_dlq_list_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"};
 
-const Statement kDlqMove{"dlq_move", "select queen.log_dlq_move_v1($1, $2, $3, $4, $5, $6)"};
+const Statement kDlqMove{"dlq_move", "select queen.log_dlq_move_v1($1, $2, $3, $4, $5, $6, $7)"};
 
 const Statement kDlqNewest{"dlq_newest", "select * from queen.log_dlq_newest_v1($1, $2, $3)"};
 

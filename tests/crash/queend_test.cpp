@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -89,6 +90,42 @@ TEST_F(QueendTest, AKilledDatabaseComesBackAndParkedPopsAreServed) {
     push_when_up(api, "q", "after");
     EXPECT_THAT(Api::read_pop(parked.read()).ids(), ElementsAre("after"));
     until([&] { return api.http.get("/health").status == 200; });
+}
+
+// K03: what is answered while PostgreSQL is away is the truth: either the push failed, or it is
+// there afterwards, once and in order.
+TEST_F(QueendTest, K03_NoPushIsAnsweredStoredWhileTheDatabaseIsAway) {
+    BrokerProcess broker(options());
+    Api api(broker.port());
+    std::vector<std::string> stored;
+    int refused = 0, since = 0;
+    for (int i = 0; since < 20; ++i) {
+        if (i == 20) {
+            ASSERT_EQ(kill(postmaster_of(directory_.path() + "/data"), SIGKILL), 0);
+        }
+        const auto id = std::to_string(i);
+        const auto answer = api.push_ids("q", "p", {id});
+        const bool whole = answer.status == 201 || answer.status >= 500;
+        ASSERT_TRUE(whole) << answer.status << " " << answer.body;
+        const auto status = answer.status == 201 ? column(answer, "status").at(0) : "refused";
+        if (status == "queued") {
+            stored.push_back(id);
+            since += refused > 0 ? 1 : 0; // it is back
+        } else {
+            EXPECT_THAT(status, testing::AnyOf("refused", "error"));
+            ++refused;
+        }
+    }
+    const auto popped = api.pop("q", "batch=10000&autoAck=true");
+    // An answer that says no may still have been stored, when the link broke over the commit.
+    std::vector<std::string> known;
+    for (const auto& id : popped.ids()) {
+        if (std::find(stored.begin(), stored.end(), id) != stored.end()) {
+            known.push_back(id);
+        }
+    }
+    EXPECT_EQ(known, stored);
+    EXPECT_LE(popped.messages.size(), stored.size() + static_cast<std::size_t>(refused));
 }
 
 // K33: parked clients get an answer, not a reset; every stored push is there afterwards.

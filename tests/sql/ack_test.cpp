@@ -302,6 +302,28 @@ TEST_F(AckByHash, AWorkerWhoseLeaseExpiredChangesNothing) {
     EXPECT_EQ(pop({.worker = "C"}), "");
 }
 
+// A client that lost the answer sends its ack again; the first one had ended the lease.
+TEST_F(AckByHash, WhatIsSentAgainIsDoneAndDoesNothing) {
+    push("q", "p", {"a", "b", "c"});
+    pop({.budget = 2, .worker = "A"});
+    ack({{"a", "completed"}, {"b", "completed"}}, "A");
+    pop({.worker = "B"});
+    const auto before = state();
+    const auto again = ack({{"b", "completed"}, {"a", "completed"}}, "A");
+    EXPECT_EQ(member(again, "ok"), "true");
+    EXPECT_EQ(member(again, "repeated"), "true");
+    EXPECT_EQ(member(again, "leaseReleased"), "false");
+    EXPECT_NE(member(again, "noopHashes").find(hash("a").substr(2)), std::string::npos);
+    // Anything beyond that is an ack of a lease that is lost.
+    for (const auto& items : std::vector<std::vector<std::pair<std::string, std::string>>>{
+             {{"a", "completed"}, {"c", "completed"}},
+             {{"a", "completed"}, {"b", "failed"}},
+             {{"never", "completed"}}}) {
+        EXPECT_EQ(member(ack(items, "A"), "error"), "invalid or expired lease");
+    }
+    EXPECT_EQ(state(), before);
+}
+
 TEST_F(AckByHash, RefusalsAreTold) {
     push("q", "p", {"a"});
     EXPECT_EQ(member(ack({{"a", "completed"}}), "error"), "consumer not found");

@@ -1,5 +1,5 @@
 // ENC-5: what the procedures of the push do with a segment whose form is not the queue's.
-#include "sql/sql_fixture.hpp"
+#include "sql/transaction_fixture.hpp"
 
 #include <gmock/gmock.h>
 
@@ -10,6 +10,7 @@ using testing::HasSubstr;
 
 class EncryptionSql : public SqlTest {
 protected:
+    using SqlTest::SqlTest;
     /// One segment of one message. @param encrypted SQL text: true, false or null
     std::string one(const std::string& id, const std::string& encrypted,
                     const std::string& queue = "q") {
@@ -142,6 +143,128 @@ TEST_F(EncryptionSql,
     const std::string answer = sql.finish().get(0, 0);
     EXPECT_THAT(answer, HasSubstr("\"form\""));
     EXPECT_EQ(third.one("select count(*) from queen.log_segments"), "1");
+}
+
+/// Transactions and replays of dead letters.
+class EncryptionMoves : public EncryptionSql {
+protected:
+    using EncryptionSql::EncryptionSql;
+    /// A dead letter of queue q, partition p. @return its id
+    std::string file(bool encrypted) {
+        return sql.one("insert into queen.log_dlq (queue_id, partition_id, consumer_group, "
+                       "\"offset\", transaction_id, payload, encrypted, failed_at) select "
+                       "p.queue_id, p.id, 'g', 0, 't', 'x', $1, queen._clock() from "
+                       "queen.log_partitions p where p.id = $2 returning id",
+                       {encrypted, pid()});
+    }
+    std::string move(const std::string& id, const std::string& encrypted,
+                     const std::string& queue = "q") {
+        return sql.one("select (r ->> 'result') || coalesce(' wants ' || (r ->> 'encrypted'), '') "
+                       "from queen.log_dlq_move_v1($1, $2, $3, 'p', $4, 'x'" +
+                           (encrypted.empty() ? "" : ", " + encrypted) + ") r",
+                       {kTenant, id, queue, hash("dlq:" + id)});
+    }
+    std::string letters() { return sql.one("select count(*) from queen.log_dlq"); }
+    /// What a transaction was refused with, and that it changed nothing.
+    std::string refusal(const TransactionText& what) {
+        const auto state = [&] {
+            return sql.one("select concat_ws(' ', (select count(*) from queen.queues), (select "
+                           "string_agg(p::text, ',' order by p.id) from queen.log_partitions p), "
+                           "(select count(*) from queen.log_segments), (select string_agg(c::text, "
+                           "',' order by c.partition_id) from queen.log_consumers c))");
+        };
+        const auto before = state();
+        std::string text = verdict(sql, what);
+        EXPECT_EQ(state(), before);
+        return text;
+    }
+};
+
+TEST_F(EncryptionMoves, ENC5_ATransactionThatHasOneSegmentInAnotherFormIsRolledBackAndNamesIt) {
+    push("in", "p", {"a"});
+    pop({.queue = "in"});
+    encrypt("vault", true);
+    TransactionText what{
+        .pushes = {{"new", "p", {"n1"}}, {"vault", "p", {"n2"}}, {"other", "p", {"n3"}}},
+        .acks = {{.pid = pid("p", "in"), .group = "g", .worker = "w", .id = "a"}},
+        .forms = "{f,f,t}"};
+    const auto refused = refusal(what);
+    EXPECT_THAT(refused, HasSubstr("QFRM0"));
+    EXPECT_THAT(refused, HasSubstr("QFORM: 2 segments"));
+    EXPECT_THAT(refused,
+                HasSubstr(R"([{"s": 1, "encrypted": true}, {"s": 2, "encrypted": false}])"));
+    what.forms = "{f,t,f}";
+    EXPECT_EQ(verdict(sql, what), "ok");
+    EXPECT_EQ(segments(), 4);
+    EXPECT_EQ(cursor("committed", "p", "g", "in"), "0");
+}
+
+TEST_F(EncryptionMoves, ENC5_TheFormOfATransactionsSegmentIsJudgedBeforeItsDuplicates) {
+    push("q", "p", {"a"});
+    encrypt("q", true);
+    TransactionText what{.pushes = {{"q", "p", {"a"}}}, .forms = "{f}"};
+    EXPECT_THAT(refusal(what), HasSubstr("QFORM"));
+    what.forms = "{t}";
+    EXPECT_THAT(refusal(what), HasSubstr("QDUP"));
+}
+
+TEST_F(EncryptionMoves, ENC5_ATransactionThatSaysNothingOfFormsStoresNoClearText) {
+    const TransactionText what{.pushes = {{"q", "p", {"a"}}}};
+    EXPECT_EQ(verdict(sql, what), "ok");
+    encrypt("q", true);
+    EXPECT_THAT(refusal({.pushes = {{"q", "p", {"b"}}}}), HasSubstr("QENCRYPT"));
+}
+
+TEST_F(EncryptionMoves, ENC5_ALetterMovesInTheFormOfItsDestinationAlone) {
+    push("q", "p", {"a"});
+    const std::string clear = file(false);
+    const std::string sealed = file(true);
+    EXPECT_EQ(move(sealed, "true"), "refused wants false");
+    encrypt("q", true);
+    EXPECT_EQ(move(clear, "false"), "refused wants true");
+    EXPECT_EQ(letters(), "2") << "who was refused stays";
+    EXPECT_EQ(segments(), 1);
+    EXPECT_EQ(move(clear, "true"), "moved");
+    EXPECT_EQ(move(sealed, "true"), "moved");
+    EXPECT_EQ(letters(), "0");
+    EXPECT_EQ(segments(), 3);
+}
+
+TEST_F(EncryptionMoves, ENC5_ACallerThatSaysNothingMovesALetterAsItIsStored) {
+    push("q", "p", {"a"});
+    const std::string sealed = file(true);
+    const std::string clear = file(false);
+    EXPECT_EQ(move(sealed, ""), "refused wants false");
+    EXPECT_EQ(move(clear, ""), "moved");
+    encrypt("q", true);
+    EXPECT_EQ(move(sealed, ""), "moved");
+    const std::string another = file(false);
+    EXPECT_EQ(move(another, ""), "refused wants true");
+}
+
+class EncryptionBroken : public EncryptionMoves {
+protected:
+    EncryptionBroken() : EncryptionMoves(Database::own) {}
+    void mutate(const std::string& function, const std::string& from, const std::string& to) {
+        const std::string whole =
+            sql.one("select pg_get_functiondef($1::regproc)", {"queen." + function});
+        const std::size_t at = whole.find(from);
+        ASSERT_NE(at, std::string::npos) << from << " is not in " << whole;
+        sql.script(std::string(whole).replace(at, from.size(), to));
+    }
+};
+
+TEST_F(EncryptionBroken, ATransactionThatPassesOverAFormLosesWhatItSaysItStored) {
+    mutate("log_transaction_v1", R"(IF v_pushes @> '[{"status": "form"}]')", "IF false");
+    encrypt("vault", true);
+    EXPECT_EQ(verdict(sql, {.pushes = {{"vault", "p", {"a"}}}, .forms = "{f}"}), "ok");
+    EXPECT_EQ(segments(), 0);
+}
+
+TEST_F(EncryptionBroken, AMoveThatDoesNotPassTheFormOnStoresAnEnvelopeInAQueueOfClearText) {
+    mutate("log_dlq_move_v1", "coalesce(p_encrypted, v_sealed)", "false");
+    push("q", "p", {"a"});
+    EXPECT_EQ(move(file(true), "true"), "moved");
 }
 
 // TEN-3

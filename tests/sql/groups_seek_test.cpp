@@ -122,7 +122,10 @@ TEST_F(Seek, EndsLeasesAndRefusesTheirAcks) {
     history();
     EXPECT_EQ(wildcard({.worker = "old"}), "p:0+0*1 p:1+0*1 p:2+0*1 r:0+0*1");
     EXPECT_EQ(seek(30), "moved 2");
-    EXPECT_EQ(member(ack({{"p0", "completed"}}, "old"), "error"), "invalid or expired lease");
+    EXPECT_EQ(member(ack({{"p2", "completed"}}, "old"), "error"), "invalid or expired lease");
+    EXPECT_EQ(member(ack({{"p0", "completed"}}, "old"), "repeated"), "true")
+        << "the seek passed it";
+    EXPECT_EQ(member(ack({{"p0", "failed"}}, "old"), "error"), "invalid or expired lease");
     EXPECT_EQ(member(sql.one("select queen.log_renew_lease_v1('old', 60)"), "renewed"), "0");
     EXPECT_EQ(cursors(), "p=1 r=0");
     EXPECT_EQ(pop({.worker = "new"}), "2+0*1") << "free at once, not after the old lease";

@@ -24,6 +24,7 @@ struct TransactionText {
     /// Messages brought as dead letters; their content is made up from pid and offset.
     std::vector<std::pair<std::string, std::int64_t>> letters{};
     bool last = false;
+    std::string forms{}; ///< by segment, as {t,f}: whether it is encrypted; empty: not said
 };
 
 inline std::vector<SqlArg> arguments(const TransactionText& what) {
@@ -54,15 +55,16 @@ inline std::vector<SqlArg> arguments(const TransactionText& what) {
         letter_pids.push_back(pid);
         offsets.push_back(offset);
     }
-    return {what.tenant, queues,      partitions,  counts,  hashes,   verified,
-            blobs,       pids,        groups,      workers, ids,      words,
-            errors,      what.leases, letter_pids, offsets, what.last};
+    return {what.tenant, queues,      partitions,  counts,  hashes,    verified,
+            blobs,       pids,        groups,      workers, ids,       words,
+            errors,      what.leases, letter_pids, offsets, what.last, what.forms};
 }
 
 inline constexpr const char* kTransactionCall =
     "queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, null, null, null, null, $8, $9, $10, "
     "$11, $12, $13, $14, l.pids, l.offsets, l.ids, l.txns, l.traces, l.producers, l.payloads, "
-    "l.encrypted, l.times, $17) from (select coalesce(array_agg(p), '{}') as pids, "
+    "l.encrypted, l.times, $17, nullif($18, '')::boolean[]) from (select coalesce(array_agg(p), "
+    "'{}') as pids, "
     "coalesce(array_agg(o), '{}') as offsets, "
     "array_agg(('00000000-0000-0000-0001-' || lpad(o::text, 12, '0'))::uuid) as ids, "
     "array_agg('m' || o) as txns, "

@@ -97,6 +97,15 @@ TEST_F(Transaction, AnAckThatIsNotHonouredTakesEverythingBack) {
     expect_refusal(with(done("a", "w")), R"("invalid or expired lease")");
 }
 
+// Somebody else may have settled it: what goes with this ack must not happen twice.
+TEST_F(Transaction, AnAckSentAgainAfterItsLeaseEndedIsRefused) {
+    push("in", "p", {"a"});
+    lease("w");
+    EXPECT_EQ(run({.pushes = {{"out", "z", {"n"}}}, .acks = {done("a", "w")}}), "ok");
+    expect_refusal({.pushes = {{"out", "z", {"m"}}}, .acks = {done("a", "w")}},
+                   R"("invalid or expired lease")");
+}
+
 // The acks before it in the lock order had been done.
 TEST_F(Transaction, ALaterRefusalTakesEarlierAcksBack) {
     push("in", "p", {"a"});

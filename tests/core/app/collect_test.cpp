@@ -80,6 +80,8 @@ protected:
                                           {"ack_requests", 5},
                                           {"ack_messages", 6},
                                           {"ack_failed", 7},
+                                          {"transactions", 15},
+                                          {"dlq", 16},
                                           {"db_errors", 8},
                                           {"of_a_later_version", 9}},
                                .dead_letters = 10,
@@ -124,7 +126,7 @@ protected:
         executor.lanes[static_cast<std::size_t>(Lane::ack)].refused = 6;
         broker::Scheduler::TaskStats task{
             .name = "sweep", .runs = 90, .failures = 91, .held = true, .late = 1500ms};
-        collect_tasks(page, {task});
+        collect_tasks(page, {{.name = "retention", .runs = 3, .held = true}, task});
         broker::Retention::Stats retention;
         retention.removed[0] = {101, 102, 103};
         retention.removed[1] = {104, 105, 106};
@@ -302,6 +304,8 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_cluster_ack_messages_total{scope=\"cluster\"}", "6"},
         {"queen_cluster_ack_total{scope=\"cluster\",result=\"failed\"}", "7"},
         {"queen_cluster_ack_total{scope=\"cluster\",result=\"completed\"}", "0"},
+        {"queen_cluster_transactions_total{scope=\"cluster\"}", "15"},
+        {"queen_cluster_dlq_total{scope=\"cluster\"}", "16"},
         {"queen_cluster_db_errors_total{scope=\"cluster\"}", "8"},
         {"queen_dlq_depth{scope=\"cluster\"}", "10"},
         {"queen_dlq_depth_by_queue{queue=\"q\"}", "11"},
@@ -424,6 +428,9 @@ TEST(CollectCluster, WhatIsToldOfABrokerIsWhatThePageReads) {
     activity.pop.messages.add(4);
     activity.ack.requests.add(5);
     activity.ack.messages.add(6);
+    activity.ack.dead_letters.add(7);
+    activity.transaction.committed.add(8);
+    activity.transaction.failed.add(100);
     for (std::size_t i = 0; i < metrics::kAckResults; ++i) {
         activity.ack.by_result[i].add(10 + i);
     }
@@ -441,6 +448,8 @@ TEST(CollectCluster, WhatIsToldOfABrokerIsWhatThePageReads) {
                                         {"pop_messages", "4"},
                                         {"ack_requests", "5"},
                                         {"ack_messages", "6"},
+                                        {"dlq", "7"},
+                                        {"transactions", "8"},
                                         {"db_errors", "0"}}) {
         EXPECT_EQ(read.value("queen_cluster_" + std::string(family) + "_total{scope=\"cluster\"}"),
                   value);

@@ -118,8 +118,8 @@ TEST_F(DeadLettersTest, OnlyWhatWasMovedIsAnnounced) {
     EXPECT_FALSE(again.message_id.known()) << "the first message's id is not looked up";
     moved_ = {LetterMoved{}};
     EXPECT_EQ(replay().result, Replay::Result::gone);
-    moved_ = {LetterMoved{LetterMoved::Result::refused}};
-    EXPECT_EQ(replay().result, Replay::Result::refused);
+    moved_ = {LetterMoved{.result = LetterMoved::Result::other_form, .wants_encrypted = false}};
+    EXPECT_EQ(replay().result, Replay::Result::refused) << "nothing opens this payload";
     EXPECT_THAT(source_->marks, IsEmpty());
 }
 

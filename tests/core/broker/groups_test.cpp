@@ -104,7 +104,8 @@ protected:
     Pop pops_{store_, both_, announcer_, parking_, workers_, ticker_, clock_, {}};
     test::ScriptedGroupStore group_store_;
     MovedCursors moved_{pops_, announcer_};
-    Groups groups_{group_store_, moved_, clock_, 30s};
+    FigureReads figures_{clock_, 30s};
+    Groups groups_{group_store_, moved_, figures_, clock_, 30s};
     std::vector<std::unique_ptr<Parking::Place>> places_;
 
     void seek(std::optional<std::string> partition, SeekOutcome outcome) {

@@ -71,7 +71,7 @@ public:
             answer(0, true);
         }
         RC_ASSERT(asked_ == answered_);
-        if (others_) { // nobody tells: the next read does
+        if (others_ || unread_) { // nobody tells: the next read does
             ticker_.advance(60s);
             while (!calls_.empty()) {
                 answer(0, true);
@@ -122,6 +122,7 @@ private:
         if (call.wanted) {
             call.set_done(told ? Result<void>{} : tl::unexpected(lost));
         } else {
+            unread_ = !told;
             call.read_done(told ? Result<SwitchStates>(*call.read) : tl::unexpected(lost));
         }
     }
@@ -133,6 +134,7 @@ private:
     std::vector<Call> calls_; ///< under way
     bool held_ = false;       ///< by the database
     bool others_ = false;     ///< another broker set it
+    bool unread_ = false;     ///< the last read that ended was lost
     int asked_ = 0, answered_ = 0;
     Switches switches_{store_, parking_, ticker_, clock_, {}};
 };

@@ -391,6 +391,21 @@ TEST_F(TransactionTest, TheDedupCacheLearnsFromWhatCommittedOnly) {
     EXPECT_EQ(vouch->upto.value(), upto.value() + 1);
 }
 
+TEST_F(TransactionTest, DeadLettersAndAcksCountAsThoseOfAckRequests) {
+    transaction_store_.on_transact = [](const TransactionCall& call) {
+        auto outcome = test::ScriptedTransactionStore::commit(call);
+        outcome.settled.at(1).filed = {1};
+        return outcome;
+    };
+    run({}, {ack("x"), ack("y", AckStatus::dlq)});
+    const auto by = [this](metrics::AckResult result) {
+        return activity_->ack.by_result[static_cast<std::size_t>(result)].value();
+    };
+    EXPECT_EQ(activity_->ack.dead_letters.value(), 1u);
+    EXPECT_EQ(by(metrics::AckResult::completed), 1u);
+    EXPECT_EQ(by(metrics::AckResult::dlq), 1u);
+}
+
 TEST_F(TransactionTest, WhatWasDoneCountsAsPushesAndAcks) {
     run({{"q", "a", "t", "1"}, {"q", "a", "t", "2"}, {"q", "a", "u", "3"}},
         {ack("x"), ack("y", AckStatus::retry)});

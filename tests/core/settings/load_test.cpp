@@ -117,8 +117,8 @@ TEST(Load, WhatIsNotYamlNamesTheLine) {
     EXPECT_EQ(faults("listen: [::1]:6632\n"), "q.yaml:1:14: not YAML: end of map not found\n");
     EXPECT_EQ(faults("- a\n"),
               "q.yaml:1:1: is a list; allowed: a map of listen, data, server_id, database, limits, "
-              "pop, groups, segments, ack, dedup, maintenance, compat, log, plugins, candidates, "
-              "plugin_folders, encryption, auth, tenancy\n");
+              "pop, groups, segments, ack, dedup, statistics, metrics, switches, maintenance, "
+              "compat, log, plugins, candidates, plugin_folders, encryption, auth, tenancy\n");
 }
 
 TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {

@@ -44,6 +44,25 @@ TEST(TransactionAnswers, ARejectionTellsItsReasonsApart) {
                                       Refusal::committed, Refusal::no_letter));
 }
 
+TEST(TransactionAnswers, ENC5_SegmentsOfAnotherFormAreNamedWithWhatTheirQueueWants) {
+    const auto outcome =
+        read_refusal({Errc::store_failed,
+                      R"(QFORM: 2 segments are not as their queues want them )"
+                      R"(([{"s": 0, "encrypted": true}, {"s": 3, "encrypted": false}]))",
+                      "QFRM0"});
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->kind, Kind::form);
+    ASSERT_EQ(outcome->forms.size(), 2u);
+    EXPECT_EQ(outcome->forms[0].segment, 0u);
+    EXPECT_TRUE(outcome->forms[0].encrypted);
+    EXPECT_EQ(outcome->forms[1].segment, 3u);
+    EXPECT_FALSE(outcome->forms[1].encrypted);
+    for (const std::string detail : {R"([{"s": 0}])", R"([{"encrypted": true}])", "[]"}) {
+        EXPECT_FALSE(read_refusal({Errc::store_failed, "QFORM: 1 (" + detail + ")", "QFRM0"}))
+            << detail;
+    }
+}
+
 TEST(TransactionAnswers, LostLeasesAreNamed) {
     const auto outcome =
         read_refusal({Errc::store_failed,

@@ -97,16 +97,27 @@ TEST_F(SystemTest, CountsOfAllBrokersOutliveThem) {
     const auto popped = two.pop("q", "consumerGroup=g&batch=2");
     ASSERT_EQ(popped.messages.size(), 2u);
     EXPECT_EQ(two.ack(popped.messages[1], "completed", "g"), "true");
+    const auto bad = two.pop("q", "consumerGroup=g&batch=1");
+    ASSERT_EQ(bad.messages.size(), 1u);
+    EXPECT_EQ(two.ack(bad.messages[0], "dlq", "g"), "true");
+    EXPECT_EQ(two.http
+                  .post("/api/v1/transaction",
+                        R"({"operations":[{"type":"push","queue":"r","payload":1}]})")
+                  .status,
+              200);
     EXPECT_EQ(page(*first).value("queen_cluster_push_messages_total{scope=\"cluster\"}"), "0");
     first->stop(); // tells what is left
     second->stop();
     const auto third = broker();
     const auto seen = page(*third);
     for (const auto& [series, value] :
-         {std::pair{"queen_cluster_push_messages_total{scope=\"cluster\"}", "4"},
+         {std::pair{"queen_cluster_push_messages_total{scope=\"cluster\"}", "5"},
           {"queen_cluster_push_requests_total{scope=\"cluster\"}", "2"},
-          {"queen_cluster_pop_messages_total{scope=\"cluster\"}", "2"},
-          {"queen_cluster_ack_messages_total{scope=\"cluster\"}", "1"},
+          {"queen_cluster_pop_messages_total{scope=\"cluster\"}", "3"},
+          {"queen_cluster_ack_messages_total{scope=\"cluster\"}", "2"},
+          {"queen_cluster_ack_total{scope=\"cluster\",result=\"dlq\"}", "1"},
+          {"queen_cluster_dlq_total{scope=\"cluster\"}", "1"},
+          {"queen_cluster_transactions_total{scope=\"cluster\"}", "1"},
           {"queen_cluster_ack_total{scope=\"cluster\",result=\"completed\"}", "1"},
           {"queen_cluster_ack_total{scope=\"cluster\",result=\"refused\"}", "0"},
           {"queen_process_push_messages_total", "0"}}) {

@@ -3,6 +3,8 @@
 #include "auth/verifier.hpp"
 #include "http/levels.hpp"
 #include "http/routes/api.hpp"
+#include "model/frame.hpp"
+#include "model/segment.hpp"
 #include "support/tokens.hpp"
 
 #include <map>
@@ -48,6 +50,7 @@ const std::map<std::string, Level>& documented() {
         {"GET /api/v1/resources/namespaces", Level::read_only},
         {"GET /api/v1/resources/tasks", Level::read_only},
         {"GET /api/v1/system/candidates", Level::admin},
+        {"GET /openapi.json", Level::open},
         {"GET /health", Level::page},
         {"GET /status", Level::read_only},
         {"GET /metrics", Level::page},
@@ -279,6 +282,12 @@ TEST(Access, TheSubjectOfTheTokenIsTheProducerWhateverTheBodySays) {
     api.ask("POST", "/api/v1/push", push, bearer(token_of_role("read-write", kSecret, "svc")));
     const auto popped = api.ask("GET", "/api/v1/pop/queue/q", "", as("read-write"));
     EXPECT_EQ(at(popped.body, "messages.0.producerSub"), "svc");
+
+    api.ask("POST", "/api/v1/transaction",
+            R"({"operations":[{"type":"push","queue":"q","payload":1,"producerSub":"mallory"}]})",
+            bearer(token_of_role("read-write", kSecret, "svc")));
+    const auto bytes = decompress_segment(api.transactions.calls.at(0).segments.at(0).blob);
+    EXPECT_EQ(parse_frames(*bytes)->at(0).producer_sub, "svc");
 }
 
 TEST(Access, IdentityIsToldWithAndWithoutAuthentication) {

@@ -53,13 +53,15 @@ struct Api::Broker {
               {.paused = [this] { return switches.pops_paused(); }}),
           ack_registry(api.clock, {}),
           acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
-          transactions(api.transactions, api.store, announcer, api.clock, {}),
+          transactions(api.transactions, api.store, announcer, api.clock,
+                       {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
-          groups(api.group_store, moved, api.clock, std::chrono::seconds(30)),
+          groups(api.group_store, moved, admin.figures(), api.clock, std::chrono::seconds(30)),
           browsing(api.clock, std::chrono::seconds(30)),
-          letters(api.letters, announcer, browsing, api.clock, {}),
-          messages(api.messages, api.letters, browsing, api.clock),
+          letters(api.letters, announcer, browsing, api.clock,
+                  {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
+          messages(api.messages, api.letters, browsing, api.clock, api.security.cipher.get()),
           routes(
               {.push = push,
                .pop = pop,
@@ -86,7 +88,9 @@ struct Api::Broker {
                        reply({.body = "queen_page 1\n",
                               .content_type = "text/plain; version=0.0.4",
                               .headers = {}});
-                   }}) {}
+                   },
+               .cipher = api.security.cipher.get(),
+               .verifier = api.security.verifier.get()}) {}
 
     broker::Sources sources;
     broker::Parking parking;

@@ -115,15 +115,15 @@ TEST_F(SystemRoutes, PopsAreAnsweredWithNothingAndLeaveMessagesAlone) {
 
 TEST_F(SystemRoutes, APausedPopOfTheNewestIsToldThatItIsPaused) {
     pause(true);
-    const auto reply = api.ask("GET", "/api/v1/pop/queue/q?conflation=true");
+    const auto reply = api.ask("GET", "/api/v1/pop/queue/q?conflation=true&consumerGroup=g");
     EXPECT_EQ(reply.status, 200);
     EXPECT_EQ(reply.body, R"({"messages":[],"paused":true,"conflation":true})");
 }
 
 TEST_F(SystemRoutes, ParkedPopsAreAnsweredWhenPopsArePaused) {
     const auto plain = api.send("GET", "/api/v1/pop/queue/q?wait=true&timeout=60000");
-    const auto newest =
-        api.send("GET", "/api/v1/pop/queue/q?wait=true&timeout=60000&conflation=true");
+    const auto newest = api.send(
+        "GET", "/api/v1/pop/queue/q?wait=true&timeout=60000&conflation=true&consumerGroup=g");
     api.workers.run_all();
     ASSERT_FALSE(plain->answer || newest->answer);
     pause(true);

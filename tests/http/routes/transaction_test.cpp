@@ -247,6 +247,24 @@ TEST(TransactionRoute, ARolledBackBundleIs200WithItsReason) {
     }
 }
 
+TEST(TransactionRoute, ENC1_AnEncryptedQueueIs400WithoutAKey) {
+    Api api;
+    api.transactions.on_transact = [](const TransactionCall&) {
+        TransactionOutcome outcome;
+        outcome.kind = TransactionOutcome::Kind::form;
+        outcome.forms = {{0, true}};
+        return outcome;
+    };
+    const auto reply = ask(api, operations(R"({"type":"push","queue":"vault","payload":1})"));
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(at(reply.body, "success"), "false");
+    EXPECT_EQ(at(reply.body, "reason"), "bad_request");
+    EXPECT_EQ(at(reply.body, "error"),
+              "queue 'vault': the queue is encrypted and this broker has no encryption key");
+    EXPECT_EQ(at(reply.body, "results"), "[0]");
+    EXPECT_EQ(api.transactions.calls.size(), 1u);
+}
+
 TEST(TransactionRoute, AStoreThatRefusesIsDbErrorAndOneThatIsAwayIsPool) {
     Api api;
     api.transactions.on_transact = [](const auto&) -> Result<TransactionOutcome> {
