@@ -278,6 +278,8 @@ DECLARE
         array_fill('00000000-0000-0000-0000-000000000001'::uuid, ARRAY[v_n]));
     v_results jsonb[] := array_fill(NULL::jsonb, ARRAY[v_n]);
     v_done    integer := 0;
+    v_held    uuid[];       -- the partitions this call has locked
+    v_at      integer := 1; -- how far the segments have come in them
     v_seg     record;
 BEGIN
     IF coalesce(cardinality(p_partitions), 0) <> v_n OR coalesce(cardinality(p_counts), 0) <> v_n
@@ -302,13 +304,14 @@ BEGIN
     PERFORM set_config('lock_timeout', queen._push_lock_timeout(), true);
     PERFORM queen._provision(v_tenants, p_queues, p_partitions);
     -- One pass takes every row lock in ascending order; the locks below find them held.
-    PERFORM 1 FROM queen.log_partitions l
-    WHERE l.id IN (SELECT p.id
-                   FROM unnest(v_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
-                   JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
-                   JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part)
-    ORDER BY l.id
-    FOR NO KEY UPDATE;
+    v_held := ARRAY(
+        SELECT l.id FROM queen.log_partitions l
+        WHERE l.id IN (SELECT p.id
+                       FROM unnest(v_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
+                       JOIN queen.queues q ON q.tenant_id = w.tenant AND q.name = w.queue
+                       JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part)
+        ORDER BY l.id
+        FOR NO KEY UPDATE);
 
     FOR v_seg IN
         SELECT w.ord::integer AS ord, p.id AS pid, q.dedup_window_seconds AS win,
@@ -319,6 +322,13 @@ BEGIN
         JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
         ORDER BY p.id, w.ord
     LOOP
+        -- A queue that was deleted and made anew while the pass waited has partitions that it did
+        -- not lock. Locking them here, above others, would be out of order (LK-2): both arrays
+        -- ascend, and the first that is not held ends it.
+        WHILE v_held[v_at] < v_seg.pid LOOP
+            v_at := v_at + 1;
+        END LOOP;
+        EXIT WHEN v_held[v_at] IS DISTINCT FROM v_seg.pid;
         IF v_seg.enabled = coalesce(p_encrypted[v_seg.ord], false) THEN
             v_results[v_seg.ord] := queen._append(
                 v_seg.pid, v_seg.win, p_counts[v_seg.ord], p_hashes[v_seg.ord],

@@ -29,10 +29,12 @@ std::string question_of(const LetterQuery& query) {
     return text;
 }
 
-/// Letters of the engine itself, a timer's for one: their message never was in a queue.
-bool of_the_engine(const std::string& group) {
-    return group != kQueueModeGroup && group.size() > 4 && group.starts_with("__") &&
-           group.ends_with("__");
+/// Letters of the engine itself, a timer's for one: their message never was in a queue, so it has
+/// no offset there. A client's group may have a name that looks the same.
+bool of_the_engine(const DeadLetter& letter) {
+    const std::string& group = letter.group;
+    return letter.offset < Offset{0} && group != kQueueModeGroup && group.size() > 4 &&
+           group.starts_with("__") && group.ends_with("__");
 }
 
 /// Whether the store may have done it although it did not say so: only a link that broke leaves
@@ -201,7 +203,7 @@ void DeadLetters::begin(const std::shared_ptr<Move>& move, Result<std::optional<
     replay.group = letter.group;
     replay.original_transaction_id = letter.transaction_id;
     replay.transaction_id = "dlq:" + to_string(letter.id);
-    if (of_the_engine(letter.group)) {
+    if (of_the_engine(letter)) {
         move->end(Replay::Result::refused,
                   {Errc::conflict,
                    "a dead letter of " + letter.group + " is not replayed: schedule it again",

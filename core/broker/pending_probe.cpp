@@ -1,6 +1,7 @@
 #include "broker/pending_probe.hpp"
 
 #include "broker/parking.hpp"
+#include "broker/pop.hpp"
 #include "model/names.hpp"
 
 #include <utility>
@@ -19,6 +20,20 @@ std::string key_of(const PendingQuery& query) {
 }
 
 } // namespace
+
+PendingQuery pending_query(const PopRequest& request) {
+    PendingQuery query{.tenant = request.tenant,
+                       .queue = request.queue,
+                       .group = request.group,
+                       .partition = {},
+                       .labels = {}};
+    if (request.shape == PopRequest::Shape::pinned) {
+        query.partition = request.partition;
+    } else if (request.shape == PopRequest::Shape::discovery) {
+        query.labels = {request.ns, request.task};
+    }
+    return query;
+}
 
 PendingProbe::PendingProbe(Store& store, const Clock& clock, std::chrono::milliseconds wait,
                            metrics::PopCounters& counters)

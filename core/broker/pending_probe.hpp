@@ -12,6 +12,11 @@
 
 namespace queen::broker {
 
+struct PopRequest;
+
+/// Whether there is anything for this pop: what a probe asks.
+PendingQuery pending_query(const PopRequest& request);
+
 /// Asks the store whether a scope has anything pending, once for all who ask at the same time. A
 /// probe that already runs is not shared: it may have begun before the caller's ticket, and its
 /// "no" would be a lost wake. Those who come meanwhile share the next one.

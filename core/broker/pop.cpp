@@ -135,20 +135,6 @@ private:
                 .conflate = request_.conflation};
     }
 
-    PendingQuery pending_query() const {
-        PendingQuery query{.tenant = request_.tenant,
-                           .queue = request_.queue,
-                           .group = request_.group,
-                           .partition = {},
-                           .labels = {}};
-        if (request_.shape == PopRequest::Shape::pinned) {
-            query.partition = request_.partition;
-        } else if (request_.shape == PopRequest::Shape::discovery) {
-            query.labels = {request_.ns, request_.task};
-        }
-        return query;
-    }
-
     void look(bool again, LookDone done) {
         if (impl_.options.paused && impl_.options.paused()) {
             batch_.paused = true;
@@ -261,14 +247,21 @@ private:
             break;
         }
         fill_.end(impl_.clock.now());
-        // Without hints from other brokers a push over there is unseen until a floor; a client that
-        // does not wait would never learn of it, so it asks the store now and then.
-        if (!request_.wait && impl_.probe.due(pending_query(), impl_.options.probe_interval)) {
+        look_elsewhere(readiness.next_due, std::move(done));
+    }
+
+    /// What the source knows of gives nothing. Without hints from other brokers a push over there
+    /// is unseen until a floor; a client that does not wait would never learn of it, so it asks the
+    /// store now and then. So it does when candidates were there and are held by others, or a lease
+    /// that somebody keeps would hide every other partition from it.
+    void look_elsewhere(SteadyTime next_due, LookDone done) {
+        if (!request_.wait && !probed_ &&
+            impl_.probe.due(pending_query(request_), impl_.options.probe_interval)) {
             probe(std::move(done),
                   [](PopWork& work, LookDone then) { work.scan(nullptr, std::move(then)); });
             return;
         }
-        done({.next_due = readiness.next_due});
+        done({.next_due = next_due});
     }
 
     /// Messages this pop may get of what the source sees; nullopt when it does not count them.
@@ -287,8 +280,9 @@ private:
 
     template <class Then>
     void probe(LookDone done, Then then) {
-        impl_.probe.ask(pending_query(), [self = shared_from_this(), done = std::move(done),
-                                          then](const Result<bool>& pending) {
+        probed_ = true;
+        impl_.probe.ask(pending_query(request_), [self = shared_from_this(), done = std::move(done),
+                                                  then](const Result<bool>& pending) {
             if (!pending) {
                 done({.error = pending.error()});
             } else if (!*pending) {
@@ -313,7 +307,7 @@ private:
         auto held = std::make_shared<HeldSelection>(source, take);
         switch (held->pick()) {
         case plugin::Pick::none:
-            done({.next_due = source->peek(scope()).next_due});
+            look_elsewhere(source->peek(scope()).next_due, std::move(done));
             return;
         case plugin::Pick::scan:
             scan(std::move(held), std::move(done));
@@ -336,6 +330,10 @@ private:
                         self->round(number + 1, std::move(done));
                         return;
                     }
+                    if (result->partitions.empty() && !self->request_.wait) {
+                        self->look_elsewhere(source->peek(self->scope()).next_due, std::move(done));
+                        return;
+                    }
                 }
                 self->claimed(std::move(result), done, [&](const PopResult& popped) {
                     return self->more_after(*source, popped, true);
@@ -356,7 +354,7 @@ private:
                         held->settle(*result, self->request_.auto_ack, self->asked_);
                     } else if (!result->partitions.empty()) {
                         // Pushed elsewhere, and perhaps not alone.
-                        self->impl_.probe.found(self->pending_query());
+                        self->impl_.probe.found(pending_query(self->request_));
                     }
                 }
                 auto& source =
@@ -536,6 +534,7 @@ private:
     SteadyTime asked_{};        ///< when the store was asked last
     PopSize size_;              ///< chosen anew for each look when that is left to the broker
     bool conflates_ = false;    ///< as far as known
+    bool probed_ = false;       ///< the store was asked whether anything is pending
     bool told_ = false;         ///< the store has said how it is with conflation
     FillWait fill_;
     PopBatch batch_;

@@ -155,6 +155,41 @@ TEST_F(PushRace, ARowThatStaysLockedEndsThePushWithItsOwnState) {
     EXPECT_NE(push_to({"locked"}).find("queued"), std::string::npos);
 }
 
+// LK-2: partitions of a queue that was made anew while the ordered pass waited are not locked out
+// of order behind it; the push begins again.
+TEST_F(PushRace, AQueueMadeAnewMeanwhileIsPushedToInTheNextTry) {
+    const auto push_both = [&](SqlSession& session) {
+        session.send(
+            "select queen.log_push_multi_v1('{q,q}', '{a,b}', '{1,1}', array_fill($1::bytea, "
+            "array[2]), '{-1,-1}', array_fill('x'::bytea, array[2]))",
+            {hash("m")});
+    };
+    push("q", "a", {"x"});
+    push("q", "b", {"x"});
+    SqlSession deleter = connect();
+    SqlSession pusher = connect();
+    deleter.script("begin; select queen.delete_queue_v1("
+                   "'00000000-0000-0000-0000-000000000001', 'q')");
+    push_both(pusher);
+    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
+                 "'Lock')",
+                 {pusher.pid()});
+    push_both(deleter);
+    deleter.finish();
+    deleter.script("commit");
+    try {
+        pusher.finish();
+        FAIL() << "it locked partitions out of order";
+    } catch (const SqlError& e) {
+        EXPECT_EQ(e.state(), "40001");
+    }
+    push_both(pusher);
+    EXPECT_NE(std::string(pusher.finish().get(0, 0)).find("duplicate"), std::string::npos);
+    EXPECT_EQ(sql.one("select string_agg(name || last_offset, ' ' order by name) from "
+                      "queen.log_partitions"),
+              "a0 b0");
+}
+
 TEST_F(PushRace, ARolledBackPushLeavesNoGap) {
     push("q", "p", {"a"});
     SqlSession first = connect();

@@ -132,10 +132,13 @@ TEST_F(DeadLettersTest, ATargetTakesThePlaceOfWhereItCameFrom) {
 
 TEST_F(DeadLettersTest, WhatTheEngineGaveUpIsNotReplayedQueueModeIs) {
     found_->group = "__timer__";
+    found_->offset = Offset{-1};
     const Replay refused = replay();
     EXPECT_EQ(refused.result, Replay::Result::refused);
     EXPECT_EQ(refused.error.code, Errc::conflict);
     EXPECT_THAT(moves_, IsEmpty());
+    found_->offset = Offset{0};
+    EXPECT_EQ(replay().result, Replay::Result::moved) << "a message, of a group with such a name";
     found_->group = kQueueModeGroup;
     EXPECT_EQ(replay().result, Replay::Result::moved);
     found_->partition.clear();

@@ -129,6 +129,7 @@ TEST_F(PopConflationTest, WhatIsLeftToTheBrokerIsChosenAnewForEachLook) {
     EXPECT_EQ(asked_.back().max_partitions, 8);
     source_->readiness = {.state = plugin::ReadyState::ready, .partitions = 100, .messages = 200};
     source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a"}; };
+    store_.on_has_pending = [](const PendingQuery&, const auto& done) { done(false); };
     EXPECT_EQ(pop(), (PopSize{100, 50}));
     EXPECT_EQ(asked_.back().max_partitions, 50);
     wanted.autopilot = Autopilot{};

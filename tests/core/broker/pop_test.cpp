@@ -128,6 +128,42 @@ TEST_F(PopTest, ARoundThatTookNothingAsksAgainAndEndsInAScan) {
     EXPECT_EQ(source_->live_cookies, 0);
 }
 
+// What others hold of the group comes up again and again, and hides nothing of what other brokers
+// pushed.
+TEST_F(PopTest, ACandidateThatIsHeldDoesNotKeepAClientThatDoesNotWaitFromAsking) {
+    source_->readiness.state = plugin::ReadyState::ready;
+    source_->offers = [](std::uint32_t round) {
+        return round == 0 ? std::vector<std::string>{"a"} : std::vector<std::string>{};
+    };
+    int claims = 0;
+    store_.on_pop_list = [&](const auto&, const auto&, const auto& done) {
+        ++claims;
+        PopResult result;
+        result.states.push_back({CandidateState::Kind::leased, "a", uuid_of(1), 500ms});
+        done(result);
+    };
+    store_.on_pop_wildcard = [](const PopArgs&, const auto& done) { done(took({"z"})); };
+    int probes = 0;
+    store_.on_has_pending = [&](const PendingQuery&, const auto& done) {
+        ++probes;
+        done(probes == 1);
+    };
+    start(request());
+    EXPECT_EQ(claims, 1);
+    EXPECT_EQ(delivered(), 1u);
+    start(request());
+    EXPECT_EQ(probes, 2) << "there may be more";
+    start(request());
+    EXPECT_EQ(probes, 2) << "the next is an interval away";
+    source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a"}; };
+    clock_.advance(1s);
+    start(request());
+    EXPECT_EQ(probes, 3) << "however many candidates there are";
+    start(waiting());
+    clock_.advance(1s);
+    EXPECT_EQ(probes, 3) << "a pop that waits costs no such question";
+}
+
 TEST_F(PopTest, ASourceThatOffersForEverIsAskedFourTimes) {
     source_->readiness.state = plugin::ReadyState::ready;
     source_->offers = [](std::uint32_t) { return std::vector<std::string>{"a"}; };
