@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -32,10 +33,16 @@ class World {
 public:
     World() {
         store_.on_read_switches = [this](Done<SwitchStates> done) {
-            calls_.push_back({std::nullopt, std::nullopt, std::move(done), {}});
+            calls_.push_back({std::nullopt,
+                              std::nullopt,
+                              std::move(done),
+                              {},
+                              ++number_,
+                              sets_answered_,
+                              false});
         };
         store_.on_set_switch = [this](SwitchKey, bool enabled, Done<void> done) {
-            calls_.push_back({enabled, std::nullopt, {}, std::move(done)});
+            calls_.push_back({enabled, std::nullopt, {}, std::move(done), 0, 0, false});
         };
         switches_.start([](const Result<void>&) {});
     }
@@ -51,7 +58,8 @@ public:
             break;
         case Step::elsewhere:
             held_ = step.pick % 2 == 0;
-            others_ = true;
+            unknown_ = true;
+            outdate();
             break;
         case Step::reach:
             if (!calls_.empty()) {
@@ -71,7 +79,7 @@ public:
             answer(0, true);
         }
         RC_ASSERT(asked_ == answered_);
-        if (others_ || unread_) { // nobody tells: the next read does
+        if (unknown_) { // nobody tells: the next read does
             ticker_.advance(60s);
             while (!calls_.empty()) {
                 answer(0, true);
@@ -87,7 +95,16 @@ private:
         std::optional<SwitchStates> read; ///< reached the database
         Done<SwitchStates> read_done;
         Done<void> set_done;
+        int number;        ///< of a read, in the order of asking
+        int sets_answered; ///< when it was asked
+        bool fresh;        ///< nothing changed since it reached the database
     };
+
+    void outdate() {
+        for (Call& call : calls_) {
+            call.fresh = false;
+        }
+    }
 
     void set(bool paused) {
         ++asked_;
@@ -104,7 +121,9 @@ private:
         }
         if (call.wanted) {
             held_ = *call.wanted;
+            outdate();
         }
+        call.fresh = true;
         call.read = SwitchStates{.pop_maintenance = held_};
     }
     /// @param told false: the link went, before or after the database was reached
@@ -120,9 +139,20 @@ private:
         calls_.erase(at);
         const Error lost{Errc::unavailable, "the link went", {}};
         if (call.wanted) {
+            ++sets_answered_;
+            set_lost_ = !told;
             call.set_done(told ? Result<void>{} : tl::unexpected(lost));
         } else {
-            unread_ = !told;
+            // What a read tells is known from then on, if no set went between and no later read
+            // told more.
+            const bool setting = std::any_of(calls_.begin(), calls_.end(),
+                                             [](const Call& other) { return other.wanted; });
+            if (told && !setting && call.sets_answered == sets_answered_ && call.number > told_) {
+                told_ = call.number;
+                unknown_ = !call.fresh;
+                set_lost_ = false;
+            }
+            unknown_ = unknown_ || (!told && set_lost_);
             call.read_done(told ? Result<SwitchStates>(*call.read) : tl::unexpected(lost));
         }
     }
@@ -133,8 +163,9 @@ private:
     test::ScriptedSystemStore store_;
     std::vector<Call> calls_; ///< under way
     bool held_ = false;       ///< by the database
-    bool others_ = false;     ///< another broker set it
-    bool unread_ = false;     ///< the last read that ended was lost
+    bool set_lost_ = false;   ///< the last set that ended, and no read told since
+    bool unknown_ = false; ///< another broker set it, or a lost set was not read; till a read tells
+    int number_ = 0, told_ = 0, sets_answered_ = 0;
     int asked_ = 0, answered_ = 0;
     Switches switches_{store_, parking_, ticker_, clock_, {}};
 };
