@@ -1,10 +1,12 @@
 // GET /openapi.json against the route table: neither knows what the other does not.
+#include "http/levels.hpp"
 #include "http/openapi.hpp"
 #include "http/route_table.hpp"
 #include "http/routes/api.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 
 namespace queen::test {
@@ -94,6 +96,36 @@ TEST_F(OpenApiTest, EachOperationDeclaresItsPathParametersAndItsErrors) {
         EXPECT_TRUE(operation_of["responses"]["4XX"].is(json::Kind::object));
         EXPECT_TRUE(operation_of["responses"]["5XX"].is(json::Kind::object));
     });
+}
+
+/// The role that an operation names is the one that its route asks for.
+TEST_F(OpenApiTest, EachOperationNamesTheLevelOfItsRoute) {
+    const auto word = [](auth::Level level) -> std::string {
+        switch (level) {
+        case auth::Level::open:
+        case auth::Level::page:
+            return "public";
+        case auth::Level::read_only:
+            return "read-only";
+        case auth::Level::write_only:
+            return "write-only";
+        case auth::Level::read_write:
+            return "read-write";
+        case auth::Level::admin:
+            return "admin";
+        }
+        return {};
+    };
+    std::map<std::string, std::string> described, asked;
+    each([&](const std::string& name, json::Value operation_of) {
+        described[name] = operation_of["x-level"].string();
+    });
+    for (const auto& route : http::all_routes()) {
+        if (route.handle != nullptr) {
+            asked[operation(route.method, route.pattern)] = word(http::level_of(route));
+        }
+    }
+    EXPECT_EQ(described, asked);
 }
 
 /// Every "$ref" leads somewhere.
