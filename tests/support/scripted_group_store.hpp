@@ -1,21 +1,18 @@
 #pragma once
 #include "ports/group_store.hpp"
-
-#include <functional>
+#include "support/hook.hpp"
 
 namespace queen::test {
 
 /// A group store that does what the test says, call by call; what it does not expect fails.
 struct ScriptedGroupStore final : GroupStore {
-    std::function<void(std::string tenant, Done<std::string>)> on_list;
-    std::function<void(Seek, Done<SeekOutcome>)> on_seek;
-    std::function<void(std::string group, std::optional<std::string> queue, bool,
-                       Done<RemovedGroup>)>
-        on_remove;
-    std::function<void(Done<std::vector<Repair>>)> on_repairs;
+    Hook<std::string, Done<std::string>> on_list;
+    Hook<Seek, Done<SeekOutcome>> on_seek;
+    Hook<std::string, std::optional<std::string>, bool, Done<RemovedGroup>> on_remove;
+    Hook<Done<std::vector<Repair>>> on_repairs;
 
     void list_groups(Deadline, std::string tenant, Done<std::string> done) override {
-        call(on_list, std::move(tenant), std::move(done));
+        call_hook(on_list, std::move(tenant), std::move(done));
     }
     void lagging(Deadline, std::string, std::chrono::seconds, std::int32_t,
                  Done<std::string> done) override {
@@ -26,31 +23,22 @@ struct ScriptedGroupStore final : GroupStore {
         done(unexpected());
     }
     void seek(Deadline, Seek seek, Done<SeekOutcome> done) override {
-        call(on_seek, std::move(seek), std::move(done));
+        call_hook(on_seek, std::move(seek), std::move(done));
     }
     void remove_group(Deadline, std::string, std::string group, std::optional<std::string> queue,
                       bool subscriptions, Done<RemovedGroup> done) override {
-        call(on_remove, std::move(group), std::move(queue), subscriptions, std::move(done));
+        call_hook(on_remove, std::move(group), std::move(queue), subscriptions, std::move(done));
     }
     void subscribe(Deadline, std::string, std::string, WallTime, Done<std::int64_t> done) override {
         done(unexpected());
     }
     void repairs(Deadline, Done<std::vector<Repair>> done) override {
-        call(on_repairs, std::move(done));
+        call_hook(on_repairs, std::move(done));
     }
 
 private:
     static tl::unexpected<Error> unexpected() {
         return fail(Errc::unsupported, "the test did not expect this call");
-    }
-    template <class Function, class... Arguments>
-    static void call(const Function& hook, Arguments... arguments) {
-        if (hook) {
-            hook(std::move(arguments)...);
-            return;
-        }
-        const auto& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-        done(unexpected());
     }
 };
 

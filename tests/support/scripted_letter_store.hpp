@@ -1,10 +1,9 @@
 #pragma once
 #include "ports/letter_store.hpp"
+#include "support/hook.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace queen::test {
@@ -13,9 +12,6 @@ namespace queen::test {
 /// `unsupported`, so that an unexpected call is seen.
 class ScriptedLetterStore final : public LetterStore {
 public:
-    template <class... Arguments>
-    using Hook = std::function<void(Arguments...)>;
-
     Hook<LetterQuery, Done<LetterPage>> on_list;
     Hook<std::string, Uuid, Done<std::optional<DeadLetter>>> on_find;
     Hook<std::string, Uuid, std::string, Done<std::optional<DeadLetter>>> on_newest;
@@ -24,37 +20,26 @@ public:
     Hook<LetterMove, Done<LetterMoved>> on_move;
 
     void list(Deadline, LetterQuery query, Done<LetterPage> done) override {
-        call(on_list, std::move(query), std::move(done));
+        call_hook(on_list, std::move(query), std::move(done));
     }
     void find(Deadline, std::string tenant, Uuid id,
               Done<std::optional<DeadLetter>> done) override {
-        call(on_find, std::move(tenant), id, std::move(done));
+        call_hook(on_find, std::move(tenant), id, std::move(done));
     }
     void newest(Deadline, std::string tenant, Uuid partition_id, std::string txn,
                 Done<std::optional<DeadLetter>> done) override {
-        call(on_newest, std::move(tenant), partition_id, std::move(txn), std::move(done));
+        call_hook(on_newest, std::move(tenant), partition_id, std::move(txn), std::move(done));
     }
     void remove(Deadline, std::string tenant, Uuid partition_id, std::string txn,
                 Done<std::int64_t> done) override {
-        call(on_remove, std::move(tenant), partition_id, std::move(txn), std::move(done));
+        call_hook(on_remove, std::move(tenant), partition_id, std::move(txn), std::move(done));
     }
     void purge(Deadline, std::string tenant, std::string queue, std::optional<std::string> group,
                Done<std::int64_t> done) override {
-        call(on_purge, std::move(tenant), std::move(queue), std::move(group), std::move(done));
+        call_hook(on_purge, std::move(tenant), std::move(queue), std::move(group), std::move(done));
     }
     void move(Deadline, LetterMove move, Done<LetterMoved> done) override {
-        call(on_move, std::move(move), std::move(done));
-    }
-
-private:
-    template <class H, class... Arguments>
-    void call(const H& hook, Arguments... arguments) {
-        if (hook) {
-            hook(std::move(arguments)...);
-            return;
-        }
-        auto&& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-        done(fail(Errc::unsupported, "the test expects no such call"));
+        call_hook(on_move, std::move(move), std::move(done));
     }
 };
 

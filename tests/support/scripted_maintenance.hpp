@@ -3,20 +3,18 @@
 #pragma once
 #include "ports/retention_store.hpp"
 #include "ports/task_store.hpp"
+#include "support/hook.hpp"
 
-#include <functional>
-#include <tuple>
 #include <utility>
 
 namespace queen::test {
 
 class ScriptedTasks final : public TaskStore {
 public:
-    std::function<void(std::string, std::chrono::milliseconds, Done<void>)> on_register;
-    std::function<void(std::string, std::string, std::chrono::milliseconds,
-                       Done<std::optional<TaskClaim>>)>
+    Hook<std::string, std::chrono::milliseconds, Done<void>> on_register;
+    Hook<std::string, std::string, std::chrono::milliseconds, Done<std::optional<TaskClaim>>>
         on_claim;
-    std::function<void(std::string, std::int64_t, bool, Done<bool>)> on_release;
+    Hook<std::string, std::int64_t, bool, Done<bool>> on_release;
 
     void register_task(Deadline, std::string task, std::chrono::milliseconds period,
                        Done<void> done) override {
@@ -34,19 +32,16 @@ public:
 
 class ScriptedRetention final : public RetentionStore {
 public:
-    std::function<void(DueWork, std::optional<DueKey>, std::int32_t,
-                       Done<std::vector<DuePartition>>)>
-        on_due = [](auto, auto, auto, const auto& done) { done(std::vector<DuePartition>{}); };
-    std::function<void(Uuid, std::optional<WallTime>, std::optional<WallTime>, std::int32_t,
-                       Done<RetentionStep>)>
+    Hook<DueWork, std::optional<DueKey>, std::int32_t, Done<std::vector<DuePartition>>> on_due =
+        [](auto, auto, auto, const auto& done) { done(std::vector<DuePartition>{}); };
+    Hook<Uuid, std::optional<WallTime>, std::optional<WallTime>, std::int32_t, Done<RetentionStep>>
         on_retention;
-    std::function<void(Uuid, WallTime, std::int32_t, Done<RetentionStep>)> on_max_wait;
-    std::function<void(Uuid, WallTime, std::int32_t, Done<RowsStep>)> on_purge;
-    std::function<void(std::chrono::seconds, std::int32_t, std::optional<CleanupKey>,
-                       Done<CleanupStep>)>
+    Hook<Uuid, WallTime, std::int32_t, Done<RetentionStep>> on_max_wait;
+    Hook<Uuid, WallTime, std::int32_t, Done<RowsStep>> on_purge;
+    Hook<std::chrono::seconds, std::int32_t, std::optional<CleanupKey>, Done<CleanupStep>>
         on_cleanup = [](auto, auto, auto, const auto& done) { done(CleanupStep{}); };
-    std::function<void(std::optional<Uuid>, std::int32_t, Done<WalkStep>)> on_walk;
-    std::function<void(std::chrono::seconds, std::int32_t, Done<RowsStep>)> on_history =
+    Hook<std::optional<Uuid>, std::int32_t, Done<WalkStep>> on_walk;
+    Hook<std::chrono::seconds, std::int32_t, Done<RowsStep>> on_history =
         [](auto, auto, const auto& done) { done(RowsStep{}); };
 
     void due(Deadline, DueWork work, std::optional<DueKey> after, std::int32_t limit,
@@ -56,15 +51,15 @@ public:
     void retention_step(Deadline, Uuid id, std::optional<WallTime> cutoff,
                         std::optional<WallTime> completed, std::int32_t rows,
                         Done<RetentionStep> done) override {
-        call(on_retention, id, cutoff, completed, rows, std::move(done));
+        call_hook(on_retention, id, cutoff, completed, rows, std::move(done));
     }
     void max_wait_step(Deadline, Uuid id, WallTime cutoff, std::int32_t rows,
                        Done<RetentionStep> done) override {
-        call(on_max_wait, id, cutoff, rows, std::move(done));
+        call_hook(on_max_wait, id, cutoff, rows, std::move(done));
     }
     void purge_step(Deadline, Uuid id, WallTime cutoff, std::int32_t rows,
                     Done<RowsStep> done) override {
-        call(on_purge, id, cutoff, rows, std::move(done));
+        call_hook(on_purge, id, cutoff, rows, std::move(done));
     }
     void cleanup_step(Deadline, std::chrono::seconds idle, std::int32_t rows,
                       std::optional<CleanupKey> after, Done<CleanupStep> done) override {
@@ -72,22 +67,11 @@ public:
     }
     void walk_step(Deadline, std::optional<Uuid> after, std::int32_t rows,
                    Done<WalkStep> done) override {
-        call(on_walk, after, rows, std::move(done));
+        call_hook(on_walk, after, rows, std::move(done));
     }
     void history_step(Deadline, std::chrono::seconds age, std::int32_t rows,
                       Done<RowsStep> done) override {
         on_history(age, rows, std::move(done));
-    }
-
-private:
-    template <class Function, class... Arguments>
-    static void call(const Function& hook, Arguments... arguments) {
-        if (hook) {
-            hook(std::move(arguments)...);
-            return;
-        }
-        const auto& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-        done(fail(Errc::unsupported, "the test did not expect this call"));
     }
 };
 

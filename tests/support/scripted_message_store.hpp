@@ -1,10 +1,9 @@
 #pragma once
 #include "ports/message_store.hpp"
+#include "support/hook.hpp"
 
-#include <functional>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,8 +13,6 @@ namespace queen::test {
 /// with `unsupported`, so that an unexpected call is seen.
 class ScriptedMessageStore final : public MessageStore {
 public:
-    template <class... Arguments>
-    using Hook = std::function<void(Arguments...)>;
     using Wanted = std::vector<std::pair<Uuid, Offset>>;
     using Blobs = std::vector<std::optional<std::string>>;
 
@@ -24,25 +21,14 @@ public:
     Hook<std::string, Uuid, TxnHash, Done<std::optional<FoundMessage>>> on_find;
 
     void slices(Deadline, MessageQuery query, Done<MessageSlices> done) override {
-        call(on_slices, std::move(query), std::move(done));
+        call_hook(on_slices, std::move(query), std::move(done));
     }
     void segments(Deadline, Wanted wanted, Done<Blobs> done) override {
-        call(on_segments, std::move(wanted), std::move(done));
+        call_hook(on_segments, std::move(wanted), std::move(done));
     }
     void find(Deadline, std::string tenant, Uuid partition_id, TxnHash hash,
               Done<std::optional<FoundMessage>> done) override {
-        call(on_find, std::move(tenant), partition_id, hash, std::move(done));
-    }
-
-private:
-    template <class H, class... Arguments>
-    void call(const H& hook, Arguments... arguments) {
-        if (hook) {
-            hook(std::move(arguments)...);
-            return;
-        }
-        auto&& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-        done(fail(Errc::unsupported, "the test expects no such call"));
+        call_hook(on_find, std::move(tenant), partition_id, hash, std::move(done));
     }
 };
 

@@ -1,9 +1,8 @@
 #pragma once
 #include "ports/system_store.hpp"
+#include "support/hook.hpp"
 
-#include <functional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace queen::test {
@@ -11,55 +10,43 @@ namespace queen::test {
 /// A system store whose answers the test writes; a call without a hook fails with `unsupported`.
 class ScriptedSystemStore final : public SystemStore {
 public:
-    std::function<void(Done<SwitchStates>)> on_read_switches;
-    std::function<void(SwitchKey, bool, Done<void>)> on_set_switch;
-    std::function<void(Done<StatisticsState>)> on_statistics_state;
-    std::function<void(std::optional<Uuid>, std::int32_t, Done<StatisticsStep>)>
-        on_refresh_statistics;
-    std::function<void(std::chrono::milliseconds, Done<void>)> on_statistics_refreshed;
-    std::function<void(std::string, Done<std::string>)> on_cached_queues;
-    std::function<void(std::string, Done<std::string>)> on_cached_overview;
-    std::function<void(CountDelta, Done<void>)> on_add_counts;
-    std::function<void(std::int32_t, Done<ClusterFigures>)> on_cluster_figures;
+    Hook<Done<SwitchStates>> on_read_switches;
+    Hook<SwitchKey, bool, Done<void>> on_set_switch;
+    Hook<Done<StatisticsState>> on_statistics_state;
+    Hook<std::optional<Uuid>, std::int32_t, Done<StatisticsStep>> on_refresh_statistics;
+    Hook<std::chrono::milliseconds, Done<void>> on_statistics_refreshed;
+    Hook<std::string, Done<std::string>> on_cached_queues;
+    Hook<std::string, Done<std::string>> on_cached_overview;
+    Hook<CountDelta, Done<void>> on_add_counts;
+    Hook<std::int32_t, Done<ClusterFigures>> on_cluster_figures;
 
     void read_switches(Deadline, Done<SwitchStates> done) override {
-        call(on_read_switches, std::move(done));
+        call_hook(on_read_switches, std::move(done));
     }
     void set_switch(Deadline, SwitchKey key, bool enabled, Done<void> done) override {
-        call(on_set_switch, key, enabled, std::move(done));
+        call_hook(on_set_switch, key, enabled, std::move(done));
     }
     void statistics_state(Deadline, Done<StatisticsState> done) override {
-        call(on_statistics_state, std::move(done));
+        call_hook(on_statistics_state, std::move(done));
     }
     void refresh_statistics(Deadline, std::optional<Uuid> after, std::int32_t queues,
                             Done<StatisticsStep> done) override {
-        call(on_refresh_statistics, after, queues, std::move(done));
+        call_hook(on_refresh_statistics, after, queues, std::move(done));
     }
     void statistics_refreshed(Deadline, std::chrono::milliseconds took, Done<void> done) override {
-        call(on_statistics_refreshed, took, std::move(done));
+        call_hook(on_statistics_refreshed, took, std::move(done));
     }
     void cached_queues(Deadline, std::string tenant, Done<std::string> done) override {
-        call(on_cached_queues, std::move(tenant), std::move(done));
+        call_hook(on_cached_queues, std::move(tenant), std::move(done));
     }
     void cached_overview(Deadline, std::string tenant, Done<std::string> done) override {
-        call(on_cached_overview, std::move(tenant), std::move(done));
+        call_hook(on_cached_overview, std::move(tenant), std::move(done));
     }
     void add_counts(Deadline, CountDelta delta, Done<void> done) override {
-        call(on_add_counts, std::move(delta), std::move(done));
+        call_hook(on_add_counts, std::move(delta), std::move(done));
     }
     void cluster_figures(Deadline, std::int32_t most, Done<ClusterFigures> done) override {
-        call(on_cluster_figures, most, std::move(done));
-    }
-
-private:
-    template <class Function, class... Arguments>
-    static void call(const Function& hook, Arguments... arguments) {
-        if (hook) {
-            hook(std::move(arguments)...);
-            return;
-        }
-        const auto& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-        done(fail(Errc::unsupported, "the test did not expect this call"));
+        call_hook(on_cluster_figures, most, std::move(done));
     }
 };
 
