@@ -2,7 +2,6 @@
 // delivered, what an ack moves and counts, and whose budget a failure spends (CF-2). The broken
 // procedures below have to be caught at every run.
 #include "sql/sql_fixture.hpp"
-#include "support/sql_files.hpp"
 
 #include <optional>
 #include <random>
@@ -216,19 +215,7 @@ struct Broken {
 class BrokenConflation : public ConflationProperty, public ::testing::WithParamInterface<Broken> {};
 
 TEST_P(BrokenConflation, IsCaught) {
-    std::string source;
-    for (const SqlFile& file : read_sql_files()) {
-        for (const std::string& statement : file.statements) {
-            if (statement.find(std::string("FUNCTION queen.") + GetParam().function + "(") !=
-                std::string::npos) {
-                source = statement;
-            }
-        }
-    }
-    const std::string from = GetParam().from;
-    const std::size_t place = source.find(from);
-    ASSERT_NE(place, std::string::npos) << "the broken copy has to follow the code";
-    sql.script(source.replace(place, from.size(), GetParam().to));
+    mutate({GetParam().function, GetParam().from, GetParam().to});
     bool caught = false;
     for (unsigned seed = 1; seed <= kSeeds && !caught; ++seed) {
         caught = !difference(seed).empty();

@@ -391,24 +391,17 @@ TEST_F(Dlq, AMoveAndADeleteOfItsQueueWaitForEachOtherInOneOrder) {
 class DlqBroken : public Dlq {
 protected:
     DlqBroken() : Dlq(Database::own) {}
-    void mutate(const std::string& from, const std::string& to) {
-        const std::string whole =
-            sql.one("select pg_get_functiondef('queen.log_dlq_move_v1'::regproc)");
-        const std::size_t at = whole.find(from);
-        ASSERT_NE(at, std::string::npos) << from << " is not in " << whole;
-        sql.script(std::string(whole).replace(at, from.size(), to));
-    }
 };
 
 // What the two races above would look like without the locks that decide them.
 TEST_F(DlqBroken, WithoutTheLettersLockTheSecondClickIsNotTurnedAwayByIt) {
-    mutate("l.id = p_id FOR UPDATE;", "l.id = p_id;");
+    mutate({"log_dlq_move_v1", "l.id = p_id FOR UPDATE;", "l.id = p_id;"});
     push("q", "p", {"x"});
     EXPECT_NE(double_click(), "moved gone");
 }
 
 TEST_F(DlqBroken, WithoutTheQueuesLockAMoveAndADeleteAreADeadlock) {
-    mutate("FOR KEY SHARE;", ";");
+    mutate({"log_dlq_move_v1", "FOR KEY SHARE;", ";"});
     EXPECT_NE(move_under_delete(), "gone deleted");
 }
 

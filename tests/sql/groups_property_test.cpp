@@ -374,12 +374,6 @@ TEST_F(GroupsProperty, CursorsAndFiguresAreThoseOfTheModel) {
     EXPECT_EQ(broken(30), "");
 }
 
-struct Mutation {
-    const char* function;
-    const char* from;
-    const char* to;
-};
-
 // Each rule broken once: the property must see it.
 TEST_F(GroupsProperty, EveryBrokenVariantIsFalsified) {
     const Mutation mutations[] = {
@@ -418,15 +412,7 @@ TEST_F(GroupsProperty, EveryBrokenVariantIsFalsified) {
         {"get_consumer_groups_v4", "count(*) FILTER (WHERE f.is_row)", "count(*)"},
     };
     for (const auto& mutation : mutations) {
-        const std::string original =
-            sql.one("select pg_get_functiondef(p.oid) from pg_proc p where p.pronamespace = "
-                    "'queen'::regnamespace and p.proname = $1",
-                    {mutation.function});
-        const std::size_t at = original.find(mutation.from);
-        ASSERT_NE(at, std::string::npos) << mutation.from << " is not in " << original;
-        std::string changed = original;
-        changed.replace(at, std::string_view(mutation.from).size(), mutation.to);
-        sql.script(changed);
+        const std::string original = mutate(mutation);
         EXPECT_NE(broken(100), "") << mutation.function << ": " << mutation.from << " -> "
                                    << mutation.to << " was not noticed";
         sql.script(original);

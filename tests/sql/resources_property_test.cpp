@@ -330,12 +330,6 @@ TEST_F(ResourcesProperty, FiguresAreThoseOfSingleMessagesCounted) {
     }
 }
 
-struct Mutation {
-    const char* function;
-    const char* from;
-    const char* to;
-};
-
 // Each rule of the figures broken once: the property must see it.
 TEST_F(ResourcesProperty, EveryBrokenVariantIsFalsified) {
     const Mutation mutations[] = {
@@ -379,15 +373,7 @@ TEST_F(ResourcesProperty, EveryBrokenVariantIsFalsified) {
         {"list_labels_v1", "sum(f.backlog - f.processing)", "sum(f.backlog)"},
     };
     for (const auto& mutation : mutations) {
-        const std::string original =
-            sql.one("select pg_get_functiondef(p.oid) from pg_proc p where p.pronamespace = "
-                    "'queen'::regnamespace and p.proname = $1",
-                    {mutation.function});
-        const std::size_t at = original.find(mutation.from);
-        ASSERT_NE(at, std::string::npos) << mutation.from << " is not in " << original;
-        std::string broken = original;
-        broken.replace(at, std::string_view(mutation.from).size(), mutation.to);
-        sql.script(broken);
+        const std::string original = mutate(mutation);
         std::string found;
         for (unsigned seed = 1; found.empty() && seed <= 20; ++seed) {
             found = story(seed);

@@ -5,6 +5,9 @@
 #include "support/postgres.hpp"
 #include "support/sql_files.hpp"
 
+#include <cstring>
+#include <stdexcept>
+
 namespace queen::test {
 namespace {
 
@@ -142,6 +145,19 @@ std::string SqlTest::ack(const std::vector<std::pair<std::string, std::string>>&
     }
     return sql.one("select queen.log_ack_by_hash_v1($1, $2, $3, $4, $5)",
                    {pid(partition), group, worker, hashes, statuses});
+}
+
+std::string SqlTest::mutate(const Mutation& mutation) {
+    const std::string whole =
+        sql.one("select pg_get_functiondef(p.oid) from pg_proc p where p.pronamespace = "
+                "'queen'::regnamespace and p.proname = $1",
+                {mutation.function});
+    const std::size_t at = whole.find(mutation.from);
+    if (at == std::string::npos) {
+        throw std::runtime_error(std::string(mutation.from) + " is not in " + whole);
+    }
+    sql.script(std::string(whole).replace(at, std::strlen(mutation.from), mutation.to));
+    return whole;
 }
 
 std::string SqlTest::member(const std::string& json, const std::string& name) {

@@ -43,6 +43,13 @@ struct WildcardCall {
     std::string from = "";
 };
 
+/// A procedure with one place of it broken: what a test must notice.
+struct Mutation {
+    const char* function;
+    const char* from;
+    const char* to;
+};
+
 class SqlTest : public ::testing::Test {
 protected:
     /// Tests that change the schema, or count what the server counts, take a database of their own;
@@ -77,6 +84,9 @@ protected:
     std::string ack(const std::vector<std::pair<std::string, std::string>>& items,
                     const std::string& worker = "w", const std::string& partition = "p",
                     const std::string& group = "g");
+    /// Breaks the procedure; the database is the test's own. @return its text as it was, a script
+    /// that mends it. @throws std::runtime_error when the text has no such place
+    std::string mutate(const Mutation& mutation);
     /// A member of a JSON text, as text.
     std::string member(const std::string& json, const std::string& name);
 
