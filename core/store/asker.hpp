@@ -69,6 +69,15 @@ inline Result<bool> decode_bool(const Rows& rows) {
     return value;
 }
 
+inline Result<std::int64_t> decode_count(const Rows& rows) {
+    Row row(rows, 0);
+    const std::int64_t count = row.integer(0);
+    if (auto status = row.status(); !status) {
+        return fail(std::move(status.error()));
+    }
+    return count;
+}
+
 /// The one text or jsonb value of the answer.
 inline Result<std::string_view> only_text(const Rows& rows) {
     Row row(rows, 0);

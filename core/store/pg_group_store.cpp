@@ -63,15 +63,6 @@ Result<RemovedGroup> decode_removed(const Rows& rows) {
     return removed;
 }
 
-Result<std::int64_t> decode_count(const Rows& rows) {
-    Row row(rows, 0);
-    const std::int64_t count = row.integer(0);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return count;
-}
-
 Result<std::vector<Repair>> decode_repairs(const Rows& rows) {
     std::vector<Repair> repairs;
     repairs.reserve(static_cast<std::size_t>(rows.count()));

@@ -70,15 +70,6 @@ Result<std::optional<DeadLetter>> decode_letter(const Rows& rows) {
     return letter;
 }
 
-Result<std::int64_t> decode_count(const Rows& rows) {
-    Row row(rows, 0);
-    const std::int64_t count = row.integer(0);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return count;
-}
-
 Result<LetterMoved> decode_moved(const Rows& rows) {
     const auto text = only_text(rows);
     if (!text) {

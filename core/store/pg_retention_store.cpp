@@ -94,6 +94,16 @@ Result<WalkStep> decode_walk(const Rows& rows) {
     return step;
 }
 
+/// A step over one partition's rows from before `cutoff`.
+auto cutoff_step(const Statement& statement, Uuid partition_id, WallTime cutoff,
+                 std::int32_t rows) {
+    return [&statement, partition_id, cutoff, rows](Session& session) {
+        Parameters parameters;
+        parameters.uuid(partition_id).timestamptz_or_null(cutoff).int4(rows);
+        return session.run(statement, parameters);
+    };
+}
+
 } // namespace
 
 void PgRetentionStore::due(Deadline deadline, DueWork work, std::optional<DueKey> after,
@@ -133,26 +143,16 @@ void PgRetentionStore::retention_step(Deadline deadline, Uuid partition_id,
 
 void PgRetentionStore::max_wait_step(Deadline deadline, Uuid partition_id, WallTime cutoff,
                                      std::int32_t rows, Done<RetentionStep> done) {
-    asker_.ask<RetentionStep>(
-        Lane::admin, deadline,
-        [partition_id, cutoff, rows](Session& session) {
-            Parameters parameters;
-            parameters.uuid(partition_id).timestamptz_or_null(cutoff).int4(rows);
-            return session.run(sql::kRetentionMaxWaitStep, parameters);
-        },
-        decode_retention, std::move(done));
+    asker_.ask<RetentionStep>(Lane::admin, deadline,
+                              cutoff_step(sql::kRetentionMaxWaitStep, partition_id, cutoff, rows),
+                              decode_retention, std::move(done));
 }
 
 void PgRetentionStore::purge_step(Deadline deadline, Uuid partition_id, WallTime cutoff,
                                   std::int32_t rows, Done<RowsStep> done) {
-    asker_.ask<RowsStep>(
-        Lane::admin, deadline,
-        [partition_id, cutoff, rows](Session& session) {
-            Parameters parameters;
-            parameters.uuid(partition_id).timestamptz_or_null(cutoff).int4(rows);
-            return session.run(sql::kRetentionPurgeStep, parameters);
-        },
-        decode_rows, std::move(done));
+    asker_.ask<RowsStep>(Lane::admin, deadline,
+                         cutoff_step(sql::kRetentionPurgeStep, partition_id, cutoff, rows),
+                         decode_rows, std::move(done));
 }
 
 void PgRetentionStore::cleanup_step(Deadline deadline, std::chrono::seconds idle, std::int32_t rows,
