@@ -32,16 +32,7 @@ std::int64_t drain(test::Api& api, const Acked& acked) {
     std::int64_t done = 0;
     for (auto popped = api.pop(kQueue, pop); !popped.messages.empty();
          popped = api.pop(kQueue, pop)) {
-        std::string body;
-        json::Writer acks(body);
-        acks.begin_object().key("consumerGroup").string("g").key("acknowledgments").begin_array();
-        for (const auto& message : popped.messages) {
-            acks.begin_object().key("transactionId").string(message.transaction_id);
-            acks.key("partitionId").string(message.partition_id);
-            acks.key("leaseId").string(message.lease_id).end_object();
-        }
-        acks.end_array().end_object();
-        if (const auto answer = api.http.post("/api/v1/ack/batch", body); answer.status != 200) {
+        if (const auto answer = api.ack_all(popped.messages, "g"); answer.status != 200) {
             throw std::runtime_error("ack: " + answer.body);
         }
         done += static_cast<std::int64_t>(popped.messages.size());

@@ -129,6 +129,21 @@ public:
                                                              : "false";
     }
 
+    /// Completes all of them for a group, as one batch.
+    HttpResponse ack_all(const std::vector<Message>& messages, const std::string& group) {
+        std::string body;
+        json::Writer out(body);
+        out.begin_object().key("consumerGroup").string(group);
+        out.key("acknowledgments").begin_array();
+        for (const auto& message : messages) {
+            out.begin_object().key("transactionId").string(message.transaction_id);
+            out.key("partitionId").string(message.partition_id);
+            out.key("leaseId").string(message.lease_id).end_object();
+        }
+        out.end_array().end_object();
+        return http.post("/api/v1/ack/batch", body);
+    }
+
     HttpResponse configure(const std::string& queue, const std::string& options_json) {
         return http.post("/api/v1/configure", "{\"queue\":" + json::quoted(queue) +
                                                   ",\"options\":" + options_json + "}");
