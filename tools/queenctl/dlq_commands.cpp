@@ -49,6 +49,18 @@ std::string told(json::Value root) {
                                  : "moved to " + place;
 }
 
+Result<Exit> remove(Session& session, const std::string& target, const Query& query) {
+    const auto reply = ask(session, "DELETE", target, query);
+    if (!reply) {
+        return fail(reply.error());
+    }
+    if (!session.json()) {
+        session.terminal.out << to_plain(reply->document.root()["deleted"])
+                             << " dead letters deleted\n";
+    }
+    return Exit::ok;
+}
+
 } // namespace
 
 constinit const std::span<const Flag> kDlqListFlags = kList;
@@ -143,16 +155,7 @@ Result<Exit> dlq_delete(Session& session) {
         return fail(words.error());
     }
     const auto& words = session.arguments.words();
-    const auto reply =
-        ask(session, "DELETE", "/api/v1/messages" + segment(words[0]) + segment(words[1]));
-    if (!reply) {
-        return fail(reply.error());
-    }
-    if (!session.json()) {
-        session.terminal.out << to_plain(reply->document.root()["deleted"])
-                             << " dead letters deleted\n";
-    }
-    return Exit::ok;
+    return remove(session, "/api/v1/messages" + segment(words[0]) + segment(words[1]), {});
 }
 
 Result<Exit> dlq_purge(Session& session) {
@@ -163,15 +166,7 @@ Result<Exit> dlq_purge(Session& session) {
     if (session.arguments.has("group")) {
         query.emplace_back("consumerGroup", session.arguments.text("group"));
     }
-    const auto reply = ask(session, "DELETE", "/api/v1/dlq", query);
-    if (!reply) {
-        return fail(reply.error());
-    }
-    if (!session.json()) {
-        session.terminal.out << to_plain(reply->document.root()["deleted"])
-                             << " dead letters deleted\n";
-    }
-    return Exit::ok;
+    return remove(session, "/api/v1/dlq", query);
 }
 
 } // namespace queen::ctl
