@@ -1,6 +1,6 @@
 #include "http/push_reader.hpp"
 
-#include "base/json.hpp"
+#include "http/body_events.hpp"
 #include "http/request_names.hpp"
 #include "model/names.hpp"
 
@@ -15,29 +15,21 @@ bool has_control(std::string_view text) noexcept {
                        [](char c) { return static_cast<unsigned char>(c) < 0x20; });
 }
 
-// Follows the document: root object, its `items`, one item. Values of other keys, and the inside of
-// payloads, are passed over by counting what opens and closes.
-class Reader final : public json::Events {
+// Follows the document: root object, its `items`, one item.
+class Reader final : public BodyEvents {
 public:
-    Reader(std::string_view tenant, std::string_view body) : tenant_(tenant), body_(body) {}
+    Reader(std::string_view tenant, std::string_view body) : BodyEvents(body), tenant_(tenant) {}
 
-    bool null(std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::null, {});
-    }
-    bool boolean(bool, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::other, {});
-    }
-    bool number(std::string_view, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::other, {});
-    }
-    bool string(std::string_view text, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::string, text);
-    }
+    bool has_items() const noexcept { return has_items_; }
+    std::vector<broker::PushItem> take_items() { return std::move(items_); }
 
-    bool key(std::string_view name) override {
-        if (skipping_ > 0) {
-            return true;
-        }
+private:
+    enum class Place { outside, root, items, item };
+    enum class Field { ignored, items, queue, partition, payload, transaction_id };
+
+    std::string item_text() const { return "item " + std::to_string(items_.size()); }
+
+    void member(std::string_view name) override {
         if (place_ == Place::root) {
             field_ = name == "items" ? Field::items : Field::ignored;
         } else {
@@ -47,14 +39,9 @@ public:
                      : name == "transactionId" ? Field::transaction_id
                                                : Field::ignored;
         }
-        return true;
     }
 
-    bool begin_object(std::size_t begin) override {
-        if (skipping_ > 0) {
-            ++skipping_;
-            return true;
-        }
+    bool enter_object(std::size_t begin) override {
         switch (place_) {
         case Place::outside:
             place_ = Place::root;
@@ -68,10 +55,7 @@ public:
         }
         return false;
     }
-    bool end_object(std::size_t end) override {
-        if (skipping_ > 0) {
-            return end_value(end);
-        }
+    bool leave_object() override {
         if (place_ == Place::item) {
             place_ = Place::items;
             return end_item();
@@ -79,11 +63,7 @@ public:
         place_ = Place::outside;
         return true;
     }
-    bool begin_array(std::size_t begin) override {
-        if (skipping_ > 0) {
-            ++skipping_;
-            return true;
-        }
+    bool enter_array(std::size_t begin) override {
         switch (place_) {
         case Place::outside:
             return stop("the body is not an object");
@@ -102,34 +82,12 @@ public:
         }
         return false;
     }
-    bool end_array(std::size_t end) override {
-        if (skipping_ > 0) {
-            return end_value(end);
-        }
+    bool leave_array() override {
         place_ = Place::root;
         return true;
     }
 
-    bool has_items() const noexcept { return has_items_; }
-    std::vector<broker::PushItem> take_items() { return std::move(items_); }
-    std::optional<Error> error; ///< why a handler stopped the parse
-
-private:
-    enum class Place { outside, root, items, item };
-    enum class Field { ignored, items, queue, partition, payload, transaction_id };
-    enum class Scalar { null, string, other };
-
-    std::string item_text() const { return "item " + std::to_string(items_.size()); }
-
-    bool stop(std::string text, Errc code = Errc::invalid_argument) {
-        error = Error{code, std::move(text), {}};
-        return false;
-    }
-
-    bool value(std::size_t begin, std::size_t end, Scalar kind, std::string_view text) {
-        if (skipping_ > 0) {
-            return true;
-        }
+    bool value(std::string_view bytes, Scalar kind, std::string_view text) override {
         switch (place_) {
         case Place::outside:
             return stop("the body is not an object");
@@ -141,18 +99,18 @@ private:
         case Place::items:
             return stop(item_text() + " is not an object");
         case Place::item:
-            return field_value(begin, end, kind, text);
+            return field_value(bytes, kind, text);
         }
         return false;
     }
 
-    bool field_value(std::size_t begin, std::size_t end, Scalar kind, std::string_view text) {
+    bool field_value(std::string_view bytes, Scalar kind, std::string_view text) {
         switch (field_) {
         case Field::items:
         case Field::ignored:
             return true;
         case Field::payload:
-            payload_ = body_.substr(begin, end - begin);
+            payload_ = bytes;
             return true;
         case Field::queue:
             return string_field(queue_, "queue", kind, text);
@@ -182,20 +140,15 @@ private:
         if (place_ == Place::root && field_ == Field::items) {
             return stop("items is not an array");
         }
-        if (place_ == Place::item && field_ == Field::payload) {
-            payload_begin_ = begin;
-        } else if (place_ == Place::item && field_ != Field::ignored) {
-            return field_value(begin, begin, Scalar::other, {});
+        if (place_ == Place::item && field_ != Field::ignored && field_ != Field::payload) {
+            return field_value({}, Scalar::other, {});
         }
-        skipping_ = 1;
-        return true;
+        return skip(begin);
     }
-    bool end_value(std::size_t end) {
-        --skipping_;
-        if (skipping_ == 0 && place_ == Place::item && field_ == Field::payload) {
-            payload_ = body_.substr(payload_begin_, end - payload_begin_);
+    void skipped(std::string_view bytes) override {
+        if (place_ == Place::item && field_ == Field::payload) {
+            payload_ = bytes;
         }
-        return true;
     }
 
     bool begin_item() {
@@ -255,11 +208,8 @@ private:
     }
 
     const std::string_view tenant_;
-    const std::string_view body_;
     Place place_ = Place::outside;
     Field field_ = Field::ignored;
-    std::size_t skipping_ = 0; // open arrays and objects of a value that is passed over
-    std::size_t payload_begin_ = 0;
     bool has_items_ = false;
     std::optional<std::string> queue_, partition_, transaction_id_;
     std::optional<std::string_view> payload_;

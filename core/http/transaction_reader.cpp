@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "http/ack_fields.hpp"
 #include "http/ack_reader.hpp"
+#include "http/body_events.hpp"
 #include "http/request_names.hpp"
 #include "model/names.hpp"
 
@@ -15,8 +16,6 @@ namespace queen::http {
 namespace {
 
 constexpr std::string_view kDefaultPayload = "{}";
-
-enum class Scalar { null, string, other };
 
 /// A member as it came. Of an array or object only the bytes are known.
 struct Field {
@@ -81,29 +80,60 @@ struct Rider {
     std::size_t elements = 0;
 };
 
-// Follows the document: root object, its arrays, an operation, an item. What lies inside any other
-// value is passed over by counting what opens and closes.
-class Reader final : public json::Events {
+// Follows the document: root object, its arrays, an operation, an item.
+class Reader final : public BodyEvents {
 public:
-    Reader(std::string_view tenant, std::string_view body) : tenant_(tenant), body_(body) {}
+    Reader(std::string_view tenant, std::string_view body) : BodyEvents(body), tenant_(tenant) {}
 
-    bool null(std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::null, {});
-    }
-    bool boolean(bool, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::other, {});
-    }
-    bool number(std::string_view, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::other, {});
-    }
-    bool string(std::string_view text, std::size_t begin, std::size_t end) override {
-        return value(begin, end, Scalar::string, text);
-    }
-
-    bool key(std::string_view name) override {
-        if (skipping_ > 0) {
-            return true;
+    /// After the whole document was read.
+    Result<TransactionBody> take() {
+        if (!has_operations_ && !kv_.given && !timers_.given) {
+            return fail(Errc::invalid_argument, "transaction requires an operations array (or a "
+                                                "top-level kv/timers array)");
         }
+        if (kv_.elements > 0) {
+            return fail(Errc::invalid_argument,
+                        "kv: the key-value store is not part of this version; leave kv out");
+        }
+        if (timers_.elements > 0) {
+            return fail(Errc::invalid_argument,
+                        "timers: timers in a transaction are not part of this version; leave "
+                        "timers out");
+        }
+        body_of_.request.required_leases = std::move(leases_);
+        return std::move(body_of_);
+    }
+
+private:
+    enum class Place { outside, root, operations, leases, rider, operation, items, item };
+    enum class Root { ignored, operations, leases, kv, timers };
+
+    Rider& rider() noexcept { return root_ == Root::kv ? kv_ : timers_; }
+    std::string_view root_name() const noexcept {
+        switch (root_) {
+        case Root::operations:
+            return "operations";
+        case Root::leases:
+            return "requiredLeases";
+        case Root::kv:
+            return "kv";
+        case Root::timers:
+            return "timers";
+        case Root::ignored:
+            break;
+        }
+        return "";
+    }
+
+    /// About the operation at hand, and when it is given its item.
+    bool stop_at(std::optional<std::size_t> item, const std::string& text,
+                 Errc code = Errc::invalid_argument) {
+        return stop("operation " + std::to_string(operations_) +
+                        (item ? ", item " + std::to_string(*item) : "") + ": " + text,
+                    code);
+    }
+
+    void member(std::string_view name) override {
         switch (place_) {
         case Place::root:
             root_ = name == "operations"       ? Root::operations
@@ -125,14 +155,9 @@ public:
         case Place::items:
             break;
         }
-        return true;
     }
 
-    bool begin_object(std::size_t begin) override {
-        if (skipping_ > 0) {
-            ++skipping_;
-            return true;
-        }
+    bool enter_object(std::size_t begin) override {
         switch (place_) {
         case Place::outside:
             place_ = Place::root;
@@ -153,15 +178,12 @@ public:
         case Place::rider:
         case Place::operation:
         case Place::item:
-            return skip(begin);
+            return begin_value(begin);
         }
         return false;
     }
 
-    bool end_object(std::size_t end) override {
-        if (skipping_ > 0) {
-            return end_skip(end);
-        }
+    bool leave_object() override {
         switch (place_) {
         case Place::item:
             place_ = Place::items;
@@ -181,11 +203,7 @@ public:
         return true;
     }
 
-    bool begin_array(std::size_t begin) override {
-        if (skipping_ > 0) {
-            ++skipping_;
-            return true;
-        }
+    bool enter_array(std::size_t begin) override {
         if (place_ == Place::root) { // of a repeated key the last counts
             switch (root_) {
             case Root::operations:
@@ -213,69 +231,12 @@ public:
             place_ = Place::items;
             return true;
         }
-        return skip(begin);
+        return begin_value(begin);
     }
 
-    bool end_array(std::size_t end) override {
-        if (skipping_ > 0) {
-            return end_skip(end);
-        }
+    bool leave_array() override {
         place_ = place_ == Place::items ? Place::operation : Place::root;
         return true;
-    }
-
-    /// After the whole document was read.
-    Result<TransactionBody> take() {
-        if (!has_operations_ && !kv_.given && !timers_.given) {
-            return fail(Errc::invalid_argument, "transaction requires an operations array (or a "
-                                                "top-level kv/timers array)");
-        }
-        if (kv_.elements > 0) {
-            return fail(Errc::invalid_argument,
-                        "kv: the key-value store is not part of this version; leave kv out");
-        }
-        if (timers_.elements > 0) {
-            return fail(Errc::invalid_argument,
-                        "timers: timers in a transaction are not part of this version; leave "
-                        "timers out");
-        }
-        body_of_.request.required_leases = std::move(leases_);
-        return std::move(body_of_);
-    }
-
-    std::optional<Error> error; ///< why a handler stopped the parse
-
-private:
-    enum class Place { outside, root, operations, leases, rider, operation, items, item };
-    enum class Root { ignored, operations, leases, kv, timers };
-
-    Rider& rider() noexcept { return root_ == Root::kv ? kv_ : timers_; }
-    std::string_view root_name() const noexcept {
-        switch (root_) {
-        case Root::operations:
-            return "operations";
-        case Root::leases:
-            return "requiredLeases";
-        case Root::kv:
-            return "kv";
-        case Root::timers:
-            return "timers";
-        case Root::ignored:
-            break;
-        }
-        return "";
-    }
-
-    bool stop(std::string text, Errc code = Errc::invalid_argument) {
-        error = Error{code, std::move(text), {}};
-        return false;
-    }
-    /// About the operation at hand, and when it is given its item.
-    bool stop_at(std::optional<std::size_t> item, const std::string& text,
-                 Errc code = Errc::invalid_argument) {
-        return stop("operation " + std::to_string(operations_) +
-                        (item ? ", item " + std::to_string(*item) : "") + ": " + text,
-                    code);
     }
 
     bool room() {
@@ -287,10 +248,7 @@ private:
                     Errc::too_large);
     }
 
-    bool value(std::size_t begin, std::size_t end, Scalar kind, std::string_view text) {
-        if (skipping_ > 0) {
-            return true;
-        }
+    bool value(std::string_view bytes, Scalar kind, std::string_view text) override {
         switch (place_) {
         case Place::outside:
             return stop("the body is not an object");
@@ -317,7 +275,7 @@ private:
                 field_->given = kind != Scalar::null;
                 field_->is_string = kind == Scalar::string;
                 field_->text = text;
-                field_->bytes = body_.substr(begin, end - begin);
+                field_->bytes = bytes;
                 if (field_ == &operation_.items) {
                     operation_.pushes.reset();
                 }
@@ -353,7 +311,7 @@ private:
     }
 
     // An array or object begins where a value may stand.
-    bool skip(std::size_t begin) {
+    bool begin_value(std::size_t begin) {
         switch (place_) {
         case Place::outside:
             return stop("the body is not an object");
@@ -375,20 +333,12 @@ private:
         case Place::item:
             break;
         }
-        skip_begin_ = begin;
-        skipping_ = 1;
-        return true;
+        return skip(begin);
     }
-    bool end_skip(std::size_t end) {
-        --skipping_;
-        if (skipping_ == 0 && (place_ == Place::operation || place_ == Place::item) &&
-            field_ != nullptr) {
-            *field_ = {.given = true,
-                       .is_string = false,
-                       .text = {},
-                       .bytes = body_.substr(skip_begin_, end - skip_begin_)};
+    void skipped(std::string_view bytes) override {
+        if ((place_ == Place::operation || place_ == Place::item) && field_ != nullptr) {
+            *field_ = {.given = true, .is_string = false, .text = {}, .bytes = bytes};
         }
-        return true;
     }
 
     bool end_operation() {
@@ -514,12 +464,9 @@ private:
     }
 
     const std::string_view tenant_;
-    const std::string_view body_;
     Place place_ = Place::outside;
     Root root_ = Root::ignored;
     Field* field_ = nullptr;     ///< what a value is for; null: nothing known
-    std::size_t skipping_ = 0;   ///< open arrays and objects of a value that is passed over
-    std::size_t skip_begin_ = 0; ///< of the bytes
     std::size_t operations_ = 0; ///< read so far
     bool has_operations_ = false;
     Operation operation_;
