@@ -174,7 +174,7 @@ TEST(PushCommand, ABrokerThatKeepsFailingStopsTheInput) {
 
 TEST(PushCommand, ABatchRefusedForOneMessageIsHalvedUntilItStandsAlone) {
     ScriptedServer server([](const Seen& seen) -> Reaction {
-        if (seen.body.find("bad") != std::string::npos) {
+        if (seen.body.find("\"bad\"") != std::string::npos) {
             return {400, R"({"error":"bad body: control characters"})", {}, false};
         }
         return all_messages(seen);
