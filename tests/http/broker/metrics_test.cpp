@@ -245,13 +245,15 @@ TEST_F(MetricsTest, ThePageIsWellFormedWhateverQueuesAreCalled) {
     EXPECT_THAT(woken.families.at("queen_parked_long_polls").samples, IsEmpty());
 }
 
-// MET-2: every session is taken and every statement stands; the page comes all the same.
+// MET-2: the pushes stand, one in the database and the others before it; the page comes all the
+// same. Only what writes the partition waits for its row: the broker's own tasks do not, but each
+// takes a session, or waits for one, for a moment now and then.
 TEST_F(MetricsTest, AScrapeDoesNotWaitForTheDatabase) {
     start();
     api_->push_ids("q", "p", {"first"});
     SqlSession locker(TestPostgres::shared().conninfo(database_));
     locker.query("begin");
-    locker.query("lock table queen.log_partitions in access exclusive mode");
+    EXPECT_EQ(locker.query("select from queen.log_partitions for update").size(), 1u);
     std::vector<std::unique_ptr<Api>> pushers;
     for (int i = 0; i < 8; ++i) {
         pushers.push_back(std::make_unique<Api>(broker_->port()));
@@ -259,17 +261,16 @@ TEST_F(MetricsTest, AScrapeDoesNotWaitForTheDatabase) {
                                    R"({"items":[{"queue":"q","partition":"p","payload":1}]})");
     }
     // Four sessions for four lanes: a lane gets one.
-    // The broker's own tasks take a session for a moment now and then.
     const auto stuck = await([](const Exposition& seen) {
         return seen.value("queen_admission_waiting{lane=\"push\"}") == "7" &&
-               seen.value("queen_admission_inflight{lane=\"maint\"}") == "0";
+               seen.value("queen_db_pool_active") == "1";
     });
-    expect(stuck, {{"queen_admission_inflight{lane=\"push\"}", "1"},
-                   {"queen_db_pool_active", "1"},
-                   {"queen_db_pool_idle", "3"}});
-    const auto document = json::Document::parse(Api(broker_->port()).http.get("/metrics").body);
-    ASSERT_TRUE(document.has_value());
-    EXPECT_EQ(document->root()["database"]["waitingRequests"].integer(), 7);
+    expect(stuck, {{"queen_admission_inflight{lane=\"push\"}", "1"}, {"queen_db_pool_idle", "3"}});
+    await([this](const Exposition&) {
+        const auto document = json::Document::parse(Api(broker_->port()).http.get("/metrics").body);
+        return document.has_value() &&
+               document->root()["database"]["waitingRequests"].integer() == 7;
+    });
     locker.query("rollback");
     for (const auto& pusher : pushers) {
         EXPECT_THAT(column(pusher->http.read(), "status"), ElementsAre("queued"));
@@ -287,9 +288,8 @@ TEST_F(MetricsTest, ThePageIsThereWhileTheDatabaseIsNot) {
     int failed = 0;
     await([&](const Exposition& seen) {
         failed += column(api_->push_ids("q", "p", {"t"}), "status").front() == "error" ? 1 : 0;
-        return seen.value("queen_db_outage") == "1";
+        return failed > 0 && seen.value("queen_db_outage") == "1";
     });
-    EXPECT_GT(failed, 0);
     EXPECT_EQ(page().by_series.at("queen_process_push_failed_total"), failed);
     EXPECT_EQ(api_->http.get("/metrics").status, 200);
 }
