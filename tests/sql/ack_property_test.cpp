@@ -375,6 +375,22 @@ rc::Gen<Step> any_step() {
          {1, step_of<Extend>(rc::gen::inRange(1, 9))}});
 }
 
+// RD-1: while a retry is delayed the cursor is nobody's; acks without a lease count all the same.
+RC_GTEST_PROP(AckSql, AcksWhileARetryIsDelayed, ()) {
+    World world;
+    world.run(Settings{*rc::gen::inRange(1, 4), 3, *rc::gen::arbitrary<bool>()});
+    for (auto vector : *rc::gen::container<std::vector<Vector>>(any_vector())) {
+        if (*rc::gen::weightedElement<bool>({{1, true}, {2, false}})) {
+            world.run(Wait{*rc::gen::inRange(2, 5)});
+            world.run(Push{3});
+            world.run(Take{6, 60, false});
+            world.run(Vector{{{*rc::gen::inRange(1, 4), Word::failed}}, Who::holder, -1});
+        }
+        vector.who = *rc::gen::weightedElement<Who>({{4, Who::nobody}, {1, Who::holder}});
+        world.run(vector);
+    }
+}
+
 // F-37 too: whatever expires on the way costs no budget, since it costs the model none.
 RC_GTEST_PROP(AckSql, AnyOrderOfPopsAcksExpiriesAndSeeksIsAsTheModelSays, ()) {
     World world;
