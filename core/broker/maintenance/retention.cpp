@@ -74,7 +74,7 @@ struct Retention::Run : std::enable_shared_from_this<Retention::Run> {
             const std::lock_guard lock(mutex);
             for (DuePartition& due : *page) {
                 if (kOrder[list] != DueWork::retention || !owner.left_alone(due)) {
-                    items.push_back({std::move(due), false});
+                    items.push_back({due, false});
                 }
             }
             flying = 1; // this call, until it has sent what it may
@@ -91,14 +91,14 @@ struct Retention::Run : std::enable_shared_from_this<Retention::Run> {
             --flying;
             const bool stops = error.has_value() || turn->over();
             while (!stops && !items.empty() && flying < owner.options_.parallel) {
-                sending.push_back(std::move(items.front()));
+                sending.push_back(items.front());
                 items.pop_front();
                 ++flying;
             }
             page_over = flying == 0;
         }
         for (Item& item : sending) {
-            send(std::move(item));
+            send(item);
         }
         if (page_over) {
             end_page();
@@ -143,7 +143,7 @@ struct Retention::Run : std::enable_shared_from_this<Retention::Run> {
             item.lost_anything = item.lost_anything || lost;
             if (!step->done && lost) {
                 const std::lock_guard lock(mutex);
-                items.push_back(std::move(item));
+                items.push_back(item);
             } else if (kOrder[list] == DueWork::retention) {
                 owner.lost(item.due, item.lost_anything);
             }
