@@ -26,7 +26,7 @@ namespace queen::broker {
 /// database holds.
 /// Locks: `mutex_` is a leaf; nothing is called while it is held.
 /// @thread any
-/// @source SW-1, SW-2
+/// @source SWI-1, SWI-2
 class Switches {
 public:
     struct Options {

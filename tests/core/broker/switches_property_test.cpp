@@ -1,6 +1,6 @@
 // Every order in which reads and sets of switches reach the database and are answered: what this
 // broker knows is what the database holds as soon as everything has settled, and a set holds here
-// when its answer goes out (SW-1).
+// when its answer goes out (SWI-1).
 #include "broker/switches.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"

@@ -52,7 +52,7 @@ protected:
     std::vector<std::shared_ptr<PopCall>> calls_;
 };
 
-// SW-2
+// SWI-2
 TEST_F(SwitchesTest, AreReadAtTheStartSoonAfterAndEachInterval) {
     held_.pop_maintenance = true;
     bool started = false;

@@ -55,7 +55,7 @@ protected:
     std::string database_ = TestPostgres::shared().create_database();
 };
 
-// SW-1, SW-2
+// SWI-1, SWI-2
 TEST_F(SystemTest, APauseHoldsAtOnceHereSoonElsewhereAndAfterARestart) {
     auto here = broker();
     auto there = broker("switches: {refresh: 100ms}\n");

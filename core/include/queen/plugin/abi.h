@@ -1,7 +1,8 @@
 /* queen/plugin/abi.h - the binary contract between the broker and a plugin.
  *
  * Plain C11, no includes beyond the two below: a vendor's compiler, standard library and exception
- * model never have to match the broker's. candidates.hpp and entry.hpp are the C++ face of it.
+ * model never have to match the broker's. candidates.hpp, mesh.hpp, timers.hpp and entry.hpp are
+ * the C++ face of it.
  *
  * Threads. Every function pointer carries one tag:
  *   [main]    start-up and shutdown, never concurrent with anything else of the same plugin
@@ -280,5 +281,179 @@ typedef struct queen_candidates {
     /* [any] */
     void (*stats)(void* self, void* sink, queen_stat_fn add);
 } queen_candidates;
+
+/* ---- mesh: how brokers over one database hint each other ---------------------------------- */
+
+#define QUEEN_MESH "queen.mesh/1"
+#define QUEEN_HOST_MESH "queen.host.mesh/1"
+#define QUEEN_HOST_DATABASE "queen.host.database/1"
+
+enum queen_hint_kind {
+    QUEEN_HINT_STORED = 1,     /* messages were stored in `partition` */
+    QUEEN_HINT_MOVED = 2,      /* cursors of `group` were moved or deleted; partition empty: all */
+    QUEEN_HINT_CONFIGURED = 3, /* the queue has other settings */
+    QUEEN_HINT_DELETED = 4,    /* the queue was deleted */
+    QUEEN_HINT_SWITCHED = 5    /* a switch of all brokers was set: `subject` names it */
+};
+
+/* One thing that other brokers may want to look at. Never the truth: whoever hears it looks in the
+ * database. Names that do not apply are empty. */
+typedef struct queen_hint {
+    int32_t kind;     /* queen_hint_kind */
+    int32_t enabled;  /* QUEEN_HINT_SWITCHED: what it was set to */
+    queen_str tenant; /* uuid text; empty from a peer that did not say: every tenant's */
+    queen_str queue;
+    queen_str partition;
+    queen_str group;
+    queen_str subject; /* QUEEN_HINT_SWITCHED: "maintenance" (pushes) or "pop_maintenance" */
+} queen_hint;
+
+/* What a mesh knows of another broker. Views are valid during the call. */
+typedef struct queen_peer {
+    queen_str address;                /* as configured, or as it came; may repeat */
+    queen_str server_id;              /* empty until it said hello */
+    int32_t connected;                /* 1: hints can be sent to it */
+    int32_t alive;                    /* 1: it was heard of within the dead threshold */
+    int64_t silent;                   /* ns since it was heard of last; INT64_MAX: never */
+    uint64_t sent, received, dropped; /* frames */
+    uint64_t queued;                  /* frames waiting to be sent */
+} queen_peer;
+
+typedef void (*queen_peer_fn)(void* self, const queen_peer* peer);
+
+/* What the host gives to a mesh. */
+typedef struct queen_host_mesh {
+    uint32_t size;
+    uint32_t reserved;
+    /* [any, the mesh's own threads too] hints of a peer; takes a copy and returns at once. Not
+     * before start() is called, not after stop() has returned. */
+    void (*heard)(const queen_host* host, const queen_hint* hints, size_t count);
+} queen_host_mesh;
+
+/* For plugins that open connections of their own to the broker's database. */
+typedef struct queen_host_database {
+    uint32_t size;
+    uint32_t reserved;
+    /* [any] connection string for libpq, with what it takes to log in; valid until destroy
+     * returns. Never write it to a log. */
+    queen_str (*conninfo)(const queen_host* host);
+} queen_host_database;
+
+/* All but stats and peers are required. */
+typedef struct queen_mesh {
+    uint32_t size;
+    uint32_t reserved;
+    void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
+    void (*destroy)(void* self); /* [main] after stop(); no other call runs or follows */
+    /* [main] once, when the broker is ready to hear. A port that is taken is no failure: it is
+     * logged and counted, and the broker goes on without peers. Non-zero stops the boot. */
+    int32_t (*start)(void* self, queen_error* error);
+    /* [main] once; ends the mesh's threads. */
+    void (*stop)(void* self);
+    /* [worker] non-zero when hints would go anywhere. Takes no lock: it is asked for each push. */
+    int32_t (*listened)(void* self);
+    /* [worker] queues hints for every peer, or drops and counts them; never waits. */
+    int32_t (*publish)(void* self, const queen_hint* hints, size_t count);
+    void (*stats)(void* self, void* sink, queen_stat_fn add); /* [any] */
+    void (*peers)(void* self, void* sink, queen_peer_fn add); /* [any] */
+} queen_mesh;
+
+/* ---- timers: when messages that wait for their time are put into the log -------------------- */
+
+#define QUEEN_TIMERS "queen.timers/1"
+#define QUEEN_HOST_TIMERS "queen.host.timers/1"
+
+#define QUEEN_TIMER_SHARDS 64u /* for good: shards spread contention, nobody owns one */
+
+/* What became of a call into the store. */
+enum queen_timer_outcome {
+    QUEEN_TIMER_OK = 0,
+    QUEEN_TIMER_TRANSIENT = 1, /* the database was away, busy or cut the call off: nothing counts */
+    QUEEN_TIMER_PERMANENT = 2, /* it would fail again: counts as an attempt of what was fired */
+    QUEEN_TIMER_CONFIG = 3,    /* as permanent, and the schema is at fault (SQLSTATE class 42) */
+    QUEEN_TIMER_PAUSED = 4     /* firing is switched off: nothing was done */
+};
+
+enum queen_timer_result {
+    QUEEN_TIMER_FIRED = 1,     /* in the log, and its rows are gone, in one transaction */
+    QUEEN_TIMER_DUPLICATE = 2, /* was in the log already; its rows are gone */
+    QUEEN_TIMER_STALE = 3      /* a row was cancelled or claimed by another: released, not fired */
+};
+
+/* Claimed rows of one destination that become one segment of the log. */
+typedef struct queen_timer_segment {
+    queen_str tenant;
+    uint32_t rows;
+    int32_t attempts; /* the most of its rows */
+    uint64_t bytes;   /* of the packed segment */
+    int64_t late;     /* ns, the most of its rows */
+} queen_timer_segment;
+
+/* The answer to one call of queen_host_timers. What does not belong to that call is 0. */
+typedef struct queen_timer_answer {
+    uint32_t size;
+    int32_t outcome; /* queen_timer_outcome */
+    queen_str error; /* what the store said; empty when OK */
+    /* due */
+    int64_t next_in; /* ns until something becomes due, negative: since; INT64_MAX: no timers */
+    uint64_t due;    /* no more than `cap` */
+    int64_t late;    /* ns, of the oldest */
+    int32_t capped;  /* 1: more are due than were counted */
+    int32_t reserved;
+    /* claim: `batch` names the rows until release() */
+    uint64_t batch; /* 0: nothing was claimed */
+    const queen_timer_segment* segments;
+    size_t segment_count;
+    /* fire: by segment asked for */
+    const int32_t* results; /* queen_timer_result */
+    size_t result_count;
+    /* fail, dead_letter */
+    uint64_t rows;      /* that were handed back, or filed */
+    uint64_t exhausted; /* fail: rows whose attempts are used up; dead_letter files them */
+} queen_timer_answer;
+
+/* The store, for a driver. Every call returns at once; its answer comes as one answered(call) on a
+ * worker, perhaps before the call has returned. Non-zero: the broker stops, and no answer comes.
+ * Times are judged by the database's clock alone. Bit n of `shards` asks for shard n. */
+typedef struct queen_host_timers {
+    uint32_t size;
+    uint32_t reserved;
+    int32_t (*due)(const queen_host* host, uint64_t call, uint64_t shards, uint32_t cap);
+    /* [any] rows whose time has come, oldest first within a shard, fairly over tenants; they are
+     * this driver's for `lease` ns. */
+    int32_t (*claim)(const queen_host* host, uint64_t call, uint64_t shards, int64_t lease,
+                     uint32_t rows, uint32_t rows_per_tenant);
+    /* [any] segments of a batch, by place, in one transaction. */
+    int32_t (*fire)(const queen_host* host, uint64_t call, uint64_t batch, const uint32_t* segments,
+                    size_t count);
+    /* [any] hands rows back; they become visible again `backoff` ns from now. count: this was an
+     * attempt, of which a row has `most`. */
+    int32_t (*fail)(const queen_host* host, uint64_t call, uint64_t batch, const uint32_t* segments,
+                    size_t count, int64_t backoff, queen_str error, int32_t counted, int32_t most);
+    /* [any] files what fail() found exhausted in this batch. */
+    int32_t (*dead_letter)(const queen_host* host, uint64_t call, uint64_t batch, int32_t most);
+    /* [any] forgets a batch. Rows of it that were neither fired nor handed back become visible
+     * when their lease ends. */
+    void (*release)(const queen_host* host, uint64_t batch);
+    /* [any] pulls the next tick() forward. */
+    void (*tick_at)(const queen_host* host, int64_t when);
+} queen_host_timers;
+
+/* All but stats are required. */
+typedef struct queen_timers {
+    uint32_t size;
+    uint32_t reserved;
+    void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
+    void (*destroy)(void* self); /* [main] after stop(); no other call runs or follows */
+    /* [main] from here on no call into the store is begun; answers under way still come. */
+    void (*stop)(void* self);
+    /* [worker] after the commit: a timer of this broker's becomes due at `earliest`, steady ns. */
+    int32_t (*scheduled)(void* self, int64_t earliest);
+    /* [worker] */
+    int32_t (*answered)(void* self, uint64_t call, const queen_timer_answer* answer);
+    /* [ticker] returns when it wants to be called next, INT64_MAX for never. */
+    int64_t (*tick)(void* self, int64_t now);
+    void (*stats)(void* self, void* sink, queen_stat_fn add); /* [any] */
+} queen_timers;
 
 #endif

@@ -2,28 +2,15 @@
 // tested like any other class; entry.hpp turns it into the C table of abi.h. The same class is the
 // core's port: the plugin host turns a loaded table back into it.
 #pragma once
+#include <queen/plugin/common.hpp>
 #include <queen/plugin/types.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <string_view>
 
 namespace queen::plugin {
-
-/// Thrown by a constructor when an option is legal by its table but not by its meaning; the host
-/// turns `option` into file:line:column.
-class ConfigError : public std::runtime_error {
-public:
-    ConfigError(std::string option, const std::string& why)
-        : std::runtime_error(why), option_(std::move(option)) {}
-    const std::string& option() const noexcept { return option_; }
-
-private:
-    std::string option_;
-};
 
 /// A queue as plugins see it. `key` is tenant 0x1f name, byte for byte the wake gate's key.
 struct Queue {
@@ -114,12 +101,6 @@ struct ReseedRow {
 };
 
 using Ticket = std::uint64_t;
-
-class Stats {
-public:
-    virtual ~Stats() = default;
-    virtual void add(std::string_view name, double value) = 0;
-};
 
 /// What a source may ask of the broker. Every call returns at once.
 /// @thread any, with no lock of the plugin's held: the broker may call back from inside
