@@ -6,6 +6,7 @@
 #include <queen/plugin/mesh.hpp>
 #include <queen/plugin/timers.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -158,6 +159,16 @@ public:
     bool await(std::size_t count) const {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, kPatience, [&] { return hints_.size() >= count; });
+    }
+    /// Returns as soon as each of these was heard, once or more. @return false when one did not
+    /// come
+    bool await(const std::vector<OwnedHint>& wanted) const {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, kPatience, [&] {
+            return std::all_of(wanted.begin(), wanted.end(), [&](const OwnedHint& hint) {
+                return std::find(hints_.begin(), hints_.end(), hint) != hints_.end();
+            });
+        });
     }
     void clear() {
         const std::lock_guard lock(mutex_);
