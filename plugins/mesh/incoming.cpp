@@ -329,7 +329,7 @@ bool Incoming::pay(std::size_t hints, SteadyTime now) {
 
 bool Incoming::reject(Counter& cause, const std::string& why, SteadyTime now) {
     cause.add();
-    context_.complaints.add(now, "mesh: connection from " + from_ + " " + why);
+    context_.complaints.add(now, "connection from " + from_ + " " + why);
     return false;
 }
 

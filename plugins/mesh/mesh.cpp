@@ -40,24 +40,24 @@ Mesh::~Mesh() {
 void Mesh::warn() const {
     const std::string where = options_.listen.text();
     if (options_.secret.empty() && !is_loopback(options_.listen.host)) {
-        log_(Severity::warning, "mesh: no secret is set and the port " + where +
+        log_(Severity::warning, "no secret is set and the port " + where +
                                     " can be reached from other machines: whoever does can send "
                                     "hints (set secret, or QUEEN_SYNC_SECRET)");
     }
     if (!options_.secret.empty() && options_.secret.size() < kShortSecret) {
-        log_(Severity::warning, "mesh: the secret is shorter than " + std::to_string(kShortSecret) +
+        log_(Severity::warning, "the secret is shorter than " + std::to_string(kShortSecret) +
                                     " bytes, so that it can be guessed from what goes over the "
                                     "line");
     }
     if (!options_.secret.empty() && !options_.require_challenge) {
-        log_(Severity::warning, "mesh: require_challenge is off: who recorded a hello can repeat "
+        log_(Severity::warning, "require_challenge is off: who recorded a hello can repeat "
                                 "it");
     }
 }
 
 void Mesh::start() {
     if (network_ == nullptr) {
-        log_(Severity::info, options_.enabled ? "mesh: no peers, so it is off" : "mesh: it is off");
+        log_(Severity::info, options_.enabled ? "no peers, so it is off" : "it is off");
         return;
     }
     warn();
@@ -81,7 +81,7 @@ void Mesh::run() noexcept {
         } catch (const std::exception& e) {
             network_->figures().faults.add();
             log_(Severity::warning,
-                 std::string("mesh: all connections are ended and begun anew: ") + e.what());
+                 std::string("all connections are ended and begun anew: ") + e.what());
             network_->close_all();
         }
     }

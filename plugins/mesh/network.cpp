@@ -80,7 +80,7 @@ void Network::listen() {
     }
     if (!listener_) {
         figures_.listen_failed.add();
-        log_(Severity::warning, "mesh: cannot listen at " + options_.listen.text() + ": " + error +
+        log_(Severity::warning, "cannot listen at " + options_.listen.text() + ": " + error +
                                     "; hints of other brokers are not heard");
         return;
     }
@@ -174,7 +174,7 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
     memory_ += connection.memory() - before;
     if (keep && memory_ > options_.receive_bytes && connection.memory() > before) {
         figures_.crowded.add();
-        complaints_.add(now, "mesh: a connection was ended because all of them together hold more "
+        complaints_.add(now, "a connection was ended because all of them together hold more "
                              "unread bytes than they may");
         drop(key);
     } else if (!keep) {
@@ -189,7 +189,7 @@ void Network::accept_all(SteadyTime now) {
             listener_paused_ = true;
             listen_again_ = now + kWithoutDescriptors;
             poller_.change(listener_, listener_key_, 0);
-            complaints_.add(now, "mesh: out of descriptors or memory; connections have to wait");
+            complaints_.add(now, "out of descriptors or memory; connections have to wait");
         }
         if (!accepted.socket) {
             return;
@@ -213,7 +213,7 @@ bool Network::make_room(SteadyTime now) {
         return true;
     }
     figures_.refused.add();
-    complaints_.add(now, "mesh: " + std::to_string(options_.connections) +
+    complaints_.add(now, "" + std::to_string(options_.connections) +
                              " connections are open; one more is not kept");
     auto oldest = incoming_.end();
     for (auto at = incoming_.begin(); at != incoming_.end(); ++at) {

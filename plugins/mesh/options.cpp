@@ -137,6 +137,22 @@ std::vector<Address> parse_peers(std::string_view list, std::uint16_t default_po
     return out;
 }
 
+std::string older_peers(std::string_view peers, std::string_view older) {
+    if (!peers.empty() && !older.empty() && peers != older) {
+        throw ConfigError("udp_peers",
+                          "is the older name of peers, which is set to something else");
+    }
+    return std::string(peers.empty() ? older : peers);
+}
+
+std::size_t older_port(std::size_t port, std::size_t older) {
+    if (older != 0 && port != kDefaultPort && port != older) {
+        throw ConfigError("udp_notify_port",
+                          "is the older name of port, which is set to something else");
+    }
+    return older != 0 ? older : port;
+}
+
 std::string parse_listen(std::string_view text) {
     std::string host(trimmed(text));
     if (host == "*") {

@@ -50,6 +50,11 @@ struct Options {
 /// @errors ConfigError of `peers` that names the entry. @source ME-17
 std::vector<Address> parse_peers(std::string_view list, std::uint16_t default_port);
 
+/// What stands under the older name of an option counts when the newer one was left alone.
+/// @errors ConfigError when both are set and differ
+std::string older_peers(std::string_view peers, std::string_view older);
+std::size_t older_port(std::size_t port, std::size_t older);
+
 /// A number, `localhost`, or `*` for every address. @errors ConfigError of `listen`
 std::string parse_listen(std::string_view text);
 

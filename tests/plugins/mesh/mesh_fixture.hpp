@@ -234,7 +234,7 @@ protected:
     }
     /// Turns of all networks until it is so. @return false when it does not come to be
     bool until(const std::function<bool()>& so) {
-        constexpr int kTurns = 20'000; // of up to a millisecond, for what never comes
+        constexpr int kTurns = 5'000; // of up to a millisecond, for what never comes
         for (int i = 0; i < kTurns; ++i) {
             if (so()) {
                 return true;

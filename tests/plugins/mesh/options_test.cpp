@@ -50,6 +50,17 @@ TEST(MeshOptions, ListenTakesNumbersAndTwoWords) {
     EXPECT_THROW(parse_listen("127.0.0.1:6633"), ConfigError);
 }
 
+TEST(MeshOptions, OlderNamesCountWhenTheNewerAreLeftAlone) {
+    EXPECT_EQ(older_peers("a", ""), "a");
+    EXPECT_EQ(older_peers("", "b"), "b");
+    EXPECT_EQ(older_peers("a", "a"), "a");
+    EXPECT_THROW(older_peers("a", "b"), ConfigError);
+    EXPECT_EQ(older_port(kDefaultPort, 0), kDefaultPort);
+    EXPECT_EQ(older_port(kDefaultPort, 7), 7u);
+    EXPECT_EQ(older_port(8, 0), 8u);
+    EXPECT_THROW(older_port(8, 7), ConfigError);
+}
+
 TEST(MeshOptions, LoopbackIsKnown) {
     EXPECT_TRUE(is_loopback("127.0.0.1"));
     EXPECT_TRUE(is_loopback("::1"));
