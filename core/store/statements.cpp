@@ -213,6 +213,31 @@ const Statement kMessageSegments{"message_segments", "select * from queen.log_se
 const Statement kMessages{
     "messages", "select queen.log_messages_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
 
+const Statement kTimersApply{
+    "timers_apply",
+    "select * from queen.log_timers_apply_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+
+const Statement kTimersClaim{"timers_claim",
+                             "select * from queen.log_timers_claim_v1($1, $2, $3, $4)"};
+
+const Statement kTimersCount{"timers_count", "select queen.log_timers_count_v1($1, $2, $3)"};
+
+const Statement kTimersDeadLetter{"timers_dead_letter",
+                                  "select queen.log_timers_dlq_v1($1, $2, $3, $4)"};
+
+const Statement kTimersDue{"timers_due", "select * from queen.log_timers_due_v1($1, $2)"};
+
+const Statement kTimersFail{
+    "timers_fail", "select * from queen.log_timers_fail_v1($1, $2, $3, $4, $5, $6, $7, $8)"};
+
+const Statement kTimersFire{
+    "timers_fire", "select * from queen.log_timers_fire_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+
+const Statement kTimersList{"timers_list",
+                            "select * from queen.log_timers_list_v1($1, $2, $3, $4)"};
+
+const Statement kTimersPeek{"timers_peek", "select * from queen.log_timers_peek_v1($1, $2, $3)"};
+
 std::span<const Statement* const> all() {
     static const std::array list{
         &kPing,
@@ -279,6 +304,15 @@ std::span<const Statement* const> all() {
         &kMessage,
         &kMessageSegments,
         &kMessages,
+        &kTimersApply,
+        &kTimersClaim,
+        &kTimersCount,
+        &kTimersDeadLetter,
+        &kTimersDue,
+        &kTimersFail,
+        &kTimersFire,
+        &kTimersList,
+        &kTimersPeek,
     };
     return list;
 }
