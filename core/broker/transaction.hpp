@@ -56,12 +56,12 @@ struct TransactionResult {
     std::vector<TimerVerdict> timers; ///< committed: by op; absent and too_late are answers
 };
 
-/// Stores and settles, all or nothing, over any queues. What was stored wakes consumers at once,
-/// before the answer goes out; a transaction that failed announces nothing. Messages that are to
-/// become dead letters are read between two runs, of which the first changed nothing; so are
-/// messages packed again between two runs whose queue wants them in the other form (ENC-5).
-/// Locks: none of its own.
-/// @source TX-1, TX-3, TX-4, TX-6, TX-9, ENC-5
+/// Stores, settles and sets timers, all or nothing, over any queues. What was stored wakes
+/// consumers at once, before the answer goes out; a transaction that failed announces nothing.
+/// Messages that are to become dead letters are read between two runs, of which the first changed
+/// nothing; so are messages packed again between two runs whose queue wants them in the other form
+/// (ENC-5). Locks: none of its own.
+/// @source TX-1, TX-2, TX-3, TX-4, TX-6, TX-9, ENC-5
 class Transactions {
 public:
     struct Options {

@@ -98,7 +98,7 @@ struct TransactionOutcome {
 class TransactionStore {
 public:
     virtual ~TransactionStore() = default;
-    /// log_transaction_v1. In the lane of pushes, or of acks when nothing is stored.
+    /// log_transaction_v1. In the lane of pushes, or of acks when nothing but acks is in it.
     virtual void transact(SteadyTime deadline, TransactionCall call,
                           Done<TransactionOutcome> done) = 0;
 };
