@@ -46,6 +46,8 @@ void get_maintenance(const std::shared_ptr<Call>& call);
 void set_maintenance(const std::shared_ptr<Call>& call);
 void get_pop_maintenance(const std::shared_ptr<Call>& call);
 void set_pop_maintenance(const std::shared_ptr<Call>& call);
+void get_kv_timers(const std::shared_ptr<Call>& call);
+void set_kv_timers(const std::shared_ptr<Call>& call);
 void shared_state(const std::shared_ptr<Call>& call);
 void refresh_statistics(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);

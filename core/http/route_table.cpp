@@ -77,8 +77,8 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/timers/:queue", nullptr, kTimers},
     {"GET", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
     {"DELETE", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
-    {"GET", "/api/v1/system/kv-timers", nullptr, kTimers},
-    {"POST", "/api/v1/system/kv-timers", nullptr, kTimers},
+    {"GET", "/api/v1/system/kv-timers", get_kv_timers, {}},
+    {"POST", "/api/v1/system/kv-timers", set_kv_timers, {}},
 
     {"POST", "/api/v1/stats/refresh", refresh_statistics, {}},
     {"GET", "/api/v1/status", nullptr, kStatistics},
