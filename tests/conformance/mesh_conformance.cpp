@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -11,7 +10,6 @@ namespace {
 
 using plugin::HintKind;
 using plugin::OwnedHint;
-using plugin::RecordingMeshHost;
 
 const std::string kTenant = "6f2c1d1e-0a4b-4c57-9d0e-3a1f5b7c9e21";
 
@@ -82,12 +80,7 @@ void MeshConformance::start(std::size_t count) {
             return peers.connected >= count - 1;
         });
     };
-    const auto begin = std::chrono::steady_clock::now();
-    while (!connected()) {
-        ASSERT_LT(std::chrono::steady_clock::now() - begin, RecordingMeshHost::kPatience)
-            << "the links do not reach each other";
-        std::this_thread::yield();
-    }
+    ASSERT_TRUE(plugin::eventually(connected)) << "the links do not reach each other";
 }
 
 void MeshConformance::TearDown() {

@@ -12,12 +12,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,6 +119,22 @@ private:
     std::vector<SteadyTime> ticks_;
 };
 
+/// Longest that a test waits for what threads of others bring: far beyond what any machine needs.
+inline constexpr std::chrono::seconds kPatience{20};
+
+/// Asks until it holds. @return false when it does not come to that
+inline bool eventually(const std::function<bool()>& holds) {
+    std::atomic<bool> given_up = false;
+    auto asked = std::async(std::launch::async, [&] {
+        while (!given_up && !holds()) {
+            std::this_thread::yield();
+        }
+    });
+    const bool held = asked.wait_for(kPatience) == std::future_status::ready;
+    given_up = true;
+    return held;
+}
+
 /// A hint that owns its texts.
 struct OwnedHint {
     HintKind kind = HintKind::stored;
@@ -134,9 +152,6 @@ struct OwnedHint {
 /// Remembers what a mesh heard. @thread any
 class RecordingMeshHost final : public MeshHost {
 public:
-    /// Longest that await() waits: for what never comes, far beyond what any machine needs.
-    static constexpr std::chrono::seconds kPatience{20};
-
     void heard(std::span<const Hint> hints) override {
         {
             const std::lock_guard lock(mutex_);
