@@ -10,7 +10,6 @@ namespace queen::mesh {
 namespace {
 
 using hint_json::is_name;
-using plugin::Hint;
 using plugin::HintKind;
 
 constexpr std::size_t kNonce = 32;
@@ -129,14 +128,14 @@ bool Incoming::handle(const FrameReader::Frame& frame, SteadyTime now) {
     if (!hints(frame)) {
         return reject(context_.figures.frames_bad, "sent a frame that is no JSON object", now);
     }
-    const std::size_t count = hints_.size();
+    const std::size_t count = hints_.hints().size();
     if (count > 0) {
         context_.figures.hints_received.add(count);
-        context_.host.heard(hints_);
+        context_.host.heard(hints_.hints());
     }
+    hints_.clear();
     if (frame.json.size() > kKeptTexts) {
         reading_.clear();
-        std::vector<Hint>().swap(hints_);
     }
     if (!pay(std::max<std::size_t>(count, 1), now)) {
         context_.figures.throttled.add();
@@ -213,8 +212,6 @@ void Incoming::become_proven(SteadyTime now) {
 
 bool Incoming::hints(const FrameReader::Frame& frame) {
     hints_.clear();
-    tenants_.clear();
-    last_tenant_ = {};
     const auto type = static_cast<FrameType>(frame.type);
     switch (type) {
     case FrameType::heartbeat:
@@ -278,40 +275,15 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
 }
 
 void Incoming::add(HintKind kind, const hint_json::Item& item) {
-    const bool with_partition = kind == HintKind::stored || kind == HintKind::moved;
-    if (!is_name(item.queue) ||
-        (with_partition && !item.partition.empty() && !is_name(item.partition)) ||
-        (kind == HintKind::moved && !is_name(item.group))) {
+    if (!hints_.add(kind, item)) {
         context_.figures.items_skipped.add();
-        return;
     }
-    Hint hint;
-    hint.kind = kind;
-    hint.tenant = tenant(item.tenant);
-    hint.queue = item.queue;
-    hint.partition = with_partition ? item.partition : std::string_view{};
-    hint.group = kind == HintKind::moved ? item.group : std::string_view{};
-    hints_.push_back(hint);
 }
 
 void Incoming::add_switch(std::string_view subject) {
-    if (!reading_.top().enabled) {
+    if (!hints_.add_switch(subject, reading_.top().enabled)) {
         context_.figures.items_skipped.add();
-        return;
     }
-    Hint hint;
-    hint.kind = HintKind::switched;
-    hint.enabled = *reading_.top().enabled;
-    hint.subject = subject;
-    hints_.push_back(hint);
-}
-
-std::string_view Incoming::tenant(std::string_view text) {
-    if (tenants_.empty() || text != last_tenant_) { // most frames are of one tenant
-        tenants_.push_back(hint_json::tenant_of(text));
-        last_tenant_ = text;
-    }
-    return tenants_.back();
 }
 
 bool Incoming::pay(std::size_t hints, SteadyTime now) {

@@ -9,12 +9,11 @@
 #pragma once
 #include "context.hpp"
 #include "shared/hint_json.hpp"
+#include "shared/hint_list.hpp"
 #include "wire.hpp"
 
 #include <cstddef>
-#include <deque>
 #include <string>
-#include <vector>
 
 namespace queen::mesh {
 
@@ -43,7 +42,6 @@ private:
     bool hints(const FrameReader::Frame& frame);
     void add(plugin::HintKind kind, const hint_json::Item& item);
     void add_switch(std::string_view subject);
-    std::string_view tenant(std::string_view text);
     bool reject(Counter& cause, const std::string& why, SteadyTime now);
     bool pay(std::size_t hints, SteadyTime now); ///< @return false when the peer has to wait
 
@@ -65,9 +63,7 @@ private:
 
     // Reused from frame to frame.
     hint_json::Reading reading_;
-    std::vector<plugin::Hint> hints_;
-    std::deque<std::string> tenants_; ///< a deque: hints_ point into it
-    std::string_view last_tenant_;    ///< as it came
+    hint_json::HintList hints_;
 };
 
 } // namespace queen::mesh
