@@ -99,17 +99,17 @@ TEST_F(Refusal, AStampShorterThanItsLayout) {
 }
 
 TEST_F(Refusal, ANewerMajor) {
-    EXPECT_EQ(refusal_of("bad_major"), "is built for plugin ABI 2.0, this broker has 1.0");
+    EXPECT_EQ(refusal_of("bad_major"), "is built for plugin ABI 2.0, this broker has 1.1");
     EXPECT_FALSE(ran());
 }
 
 TEST_F(Refusal, AnOlderMajor) {
-    EXPECT_EQ(refusal_of("bad_older_major"), "is built for plugin ABI 0.0, this broker has 1.0");
+    EXPECT_EQ(refusal_of("bad_older_major"), "is built for plugin ABI 0.0, this broker has 1.1");
     EXPECT_FALSE(ran());
 }
 
 TEST_F(Refusal, ANewerMinor) {
-    EXPECT_EQ(refusal_of("bad_minor"), "needs plugin ABI 1.9 or newer, this broker has 1.0");
+    EXPECT_EQ(refusal_of("bad_minor"), "needs plugin ABI 1.10 or newer, this broker has 1.1");
     EXPECT_FALSE(ran());
 }
 
@@ -241,7 +241,8 @@ TEST_F(Refusal, AnEntryWithoutAFactory) {
 }
 
 TEST_F(Refusal, AKindNobodyKnows) {
-    EXPECT_EQ(refusal_of("bad_kind"), "offers no kind that this broker knows (queen.candidates/1)");
+    EXPECT_EQ(refusal_of("bad_kind"), "offers no kind that this broker knows (queen.candidates/1, "
+                                      "queen.mesh/1, queen.timers/1)");
 }
 
 TEST_F(Refusal, ATableThatEndsEarly) {
@@ -328,7 +329,7 @@ TEST_F(Refusal, TheRestIsLoadedAndTheStateIsVisible) {
     ASSERT_EQ(status.size(), 3u);
     EXPECT_FALSE(status[0].loaded);
     EXPECT_EQ(status[0].path, fixture_path("bad_major"));
-    EXPECT_NE(status[0].verdict.find("is built for plugin ABI 2.0, this broker has 1.0"),
+    EXPECT_NE(status[0].verdict.find("is built for plugin ABI 2.0, this broker has 1.1"),
               std::string::npos);
     EXPECT_TRUE(status[1].loaded);
     EXPECT_EQ(status[1].id, "test.fixture");
@@ -467,7 +468,7 @@ TEST_F(Refusal, InspectTellsWhatAFileIs) {
     ASSERT_TRUE(newer.stamp.has_value()) << "its stamp is readable, though it does not fit";
     EXPECT_EQ(newer.stamp->abi_major, QUEEN_ABI_MAJOR + 1);
     EXPECT_EQ(newer.verdict,
-              fixture_path("bad_major") + " is built for plugin ABI 2.0, this broker has 1.0");
+              fixture_path("bad_major") + " is built for plugin ABI 2.0, this broker has 1.1");
 
     const Inspection none = inspect("/nowhere/acme.so");
     EXPECT_FALSE(none.fits);

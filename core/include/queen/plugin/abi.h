@@ -31,7 +31,12 @@
 
 #define QUEEN_ABI_MAGIC 0x4E455551u /* the bytes "QUEN" on a little-endian machine */
 #define QUEEN_ABI_MAJOR 1u
-#define QUEEN_ABI_MINOR 0u
+#define QUEEN_ABI_MINOR 1u
+
+/* The lowest minor that has all of a kind: what a stamp says when its plugin uses no more. */
+#define QUEEN_CANDIDATES_MINOR 0u
+#define QUEEN_MESH_MINOR 1u
+#define QUEEN_TIMERS_MINOR 1u
 
 #define QUEEN_BUILD_ASAN 0x1u
 #define QUEEN_BUILD_TSAN 0x2u
@@ -114,7 +119,7 @@ typedef struct queen_plugin_entry {
     uint32_t size;
     uint32_t option_count;
     const queen_option* options; /* data, so that YAML is checked before any code runs */
-    /* [any] e.g. QUEEN_CANDIDATES; NULL when this plugin is not of that kind. */
+    /* [any] e.g. QUEEN_CANDIDATES; NULL when this plugin is not of that kind. It is of one. */
     const void* (*get_factory)(const char* extension_id);
 } queen_plugin_entry;
 
@@ -346,9 +351,10 @@ typedef struct queen_mesh {
     void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
     void (*destroy)(void* self); /* [main] after stop(); no other call runs or follows */
     /* [main] once, when the broker is ready to hear. A port that is taken is no failure: it is
-     * logged and counted, and the broker goes on without peers. Non-zero stops the boot. */
+     * logged and counted, and the broker goes on without peers. Non-zero stops the boot, and no
+     * stop() follows. */
     int32_t (*start)(void* self, queen_error* error);
-    /* [main] once; ends the mesh's threads. */
+    /* [main] once, perhaps while [worker] calls run; ends the mesh's threads. */
     void (*stop)(void* self);
     /* [worker] non-zero when hints would go anywhere. Takes no lock: it is asked for each push. */
     int32_t (*listened)(void* self);
@@ -413,8 +419,10 @@ typedef struct queen_timer_answer {
 } queen_timer_answer;
 
 /* The store, for a driver. Every call returns at once; its answer comes as one answered(call) on a
- * worker, perhaps before the call has returned. Non-zero: the broker stops, and no answer comes.
- * Times are judged by the database's clock alone. Bit n of `shards` asks for shard n. */
+ * worker, perhaps before the call has returned. Non-zero: the broker stops, or the call makes no
+ * sense (a batch or segment that the driver does not have, a time below 0), which is counted; no
+ * answer comes. Times are judged by the database's clock alone. Bit n of `shards` asks for shard n.
+ */
 typedef struct queen_host_timers {
     uint32_t size;
     uint32_t reserved;
@@ -445,11 +453,13 @@ typedef struct queen_timers {
     uint32_t reserved;
     void* (*create)(const queen_host* host, queen_error* error); /* [main] NULL on failure */
     void (*destroy)(void* self); /* [main] after stop(); no other call runs or follows */
-    /* [main] from here on no call into the store is begun; answers under way still come. */
+    /* [main] perhaps while other calls run; from here on no call into the store is begun; answers
+     * under way still come. */
     void (*stop)(void* self);
     /* [worker] after the commit: a timer of this broker's becomes due at `earliest`, steady ns. */
     int32_t (*scheduled)(void* self, int64_t earliest);
-    /* [worker] */
+    /* [worker] once for each call that was taken. After a fault of it the call is over: a batch
+     * that it brought is released, and tick() comes within a second. */
     int32_t (*answered)(void* self, uint64_t call, const queen_timer_answer* answer);
     /* [ticker] returns when it wants to be called next, INT64_MAX for never. */
     int64_t (*tick)(void* self, int64_t now);

@@ -1,13 +1,16 @@
-// queen/plugin/convert.hpp - the views of abi.h as the views of candidates.hpp and back. Both sides
+// queen/plugin/convert.hpp - the views of abi.h as the views of the C++ faces and back. Both sides
 // of the boundary use it: entry.hpp in the plugin, the plugin host in the broker. Views convert
 // without copying bytes; what they point to must outlive them.
 #pragma once
 #include <queen/plugin/abi.h>
 #include <queen/plugin/candidates.hpp>
+#include <queen/plugin/mesh.hpp>
+#include <queen/plugin/timers.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -101,6 +104,119 @@ inline queen_verdict to_c(const Verdict& verdict) noexcept {
             to_c(verdict.until)};
 }
 
+// ---- mesh --------------------------------------------------------------------------------------
+
+/// nullopt: a kind this side does not know.
+inline std::optional<HintKind> hint_kind_from_c(std::int32_t kind) noexcept {
+    switch (kind) {
+    case QUEEN_HINT_STORED:
+        return HintKind::stored;
+    case QUEEN_HINT_MOVED:
+        return HintKind::moved;
+    case QUEEN_HINT_CONFIGURED:
+        return HintKind::configured;
+    case QUEEN_HINT_DELETED:
+        return HintKind::deleted;
+    case QUEEN_HINT_SWITCHED:
+        return HintKind::switched;
+    }
+    return std::nullopt;
+}
+inline queen_hint to_c(const Hint& hint) noexcept {
+    return {static_cast<std::int32_t>(hint.kind),
+            hint.enabled ? 1 : 0,
+            to_c(hint.tenant),
+            to_c(hint.queue),
+            to_c(hint.partition),
+            to_c(hint.group),
+            to_c(hint.subject)};
+}
+/// nullopt: of a kind this side does not know.
+inline std::optional<Hint> hint_from_c(const queen_hint& hint) noexcept {
+    const auto kind = hint_kind_from_c(hint.kind);
+    if (!kind) {
+        return std::nullopt;
+    }
+    return Hint{*kind,
+                hint.enabled != 0,
+                from_c(hint.tenant),
+                from_c(hint.queue),
+                from_c(hint.partition),
+                from_c(hint.group),
+                from_c(hint.subject)};
+}
+
+inline Peer from_c(const queen_peer& peer) noexcept {
+    return {from_c(peer.address),
+            from_c(peer.server_id),
+            peer.connected != 0,
+            peer.alive != 0,
+            Nanoseconds(peer.silent),
+            peer.sent,
+            peer.received,
+            peer.dropped,
+            peer.queued};
+}
+inline queen_peer to_c(const Peer& peer) noexcept {
+    return {to_c(peer.address), to_c(peer.server_id), peer.connected ? 1 : 0,
+            peer.alive ? 1 : 0, peer.silent.count(),  peer.sent,
+            peer.received,      peer.dropped,         peer.queued};
+}
+
+// ---- timers ------------------------------------------------------------------------------------
+
+/// An outcome this side does not know counts nothing.
+inline TimerOutcome timer_outcome_from_c(std::int32_t outcome) noexcept {
+    switch (outcome) {
+    case QUEEN_TIMER_OK:
+        return TimerOutcome::ok;
+    case QUEEN_TIMER_PERMANENT:
+        return TimerOutcome::permanent;
+    case QUEEN_TIMER_CONFIG:
+        return TimerOutcome::config;
+    case QUEEN_TIMER_PAUSED:
+        return TimerOutcome::paused;
+    }
+    return TimerOutcome::transient;
+}
+inline std::int32_t timer_outcome_to_c(TimerOutcome outcome) noexcept {
+    switch (outcome) {
+    case TimerOutcome::ok:
+        return QUEEN_TIMER_OK;
+    case TimerOutcome::transient:
+        return QUEEN_TIMER_TRANSIENT;
+    case TimerOutcome::permanent:
+        return QUEEN_TIMER_PERMANENT;
+    case TimerOutcome::config:
+        return QUEEN_TIMER_CONFIG;
+    case TimerOutcome::paused:
+        return QUEEN_TIMER_PAUSED;
+    }
+    return QUEEN_TIMER_TRANSIENT;
+}
+
+/// A result this side does not know is one that fired nothing.
+inline TimerResult timer_result_from_c(std::int32_t result) noexcept {
+    switch (result) {
+    case QUEEN_TIMER_FIRED:
+        return TimerResult::fired;
+    case QUEEN_TIMER_DUPLICATE:
+        return TimerResult::duplicate;
+    }
+    return TimerResult::stale;
+}
+
+inline TimerSegment from_c(const queen_timer_segment& segment) noexcept {
+    return {from_c(segment.tenant), segment.rows, segment.attempts, segment.bytes,
+            Nanoseconds(segment.late)};
+}
+inline queen_timer_segment to_c(const TimerSegment& segment) noexcept {
+    return {to_c(segment.tenant), segment.rows, segment.attempts, segment.bytes,
+            segment.late.count()};
+}
+
+// ---- lists, after all that they convert --------------------------------------------------------
+
 /// The elements of `in` converted to `To`. Up to kInline of them need no allocation: a push marks
 /// a few partitions, a pop settles a few more.
 template <class To>
@@ -133,6 +249,69 @@ private:
     std::array<To, kInline> inline_;
     std::vector<To> many_;
     std::span<const To> view_;
+};
+
+/// An answer in the form of the other side, with the lists that it points to.
+class AnswerFromC {
+public:
+    explicit AnswerFromC(const queen_timer_answer& raw)
+        : segments_(std::span<const queen_timer_segment>(raw.segments, raw.segment_count)) {
+        results_.reserve(raw.result_count);
+        for (std::size_t i = 0; i < raw.result_count; ++i) {
+            results_.push_back(timer_result_from_c(raw.results[i]));
+        }
+        answer_.outcome = timer_outcome_from_c(raw.outcome);
+        answer_.error = from_c(raw.error);
+        answer_.next_in = Nanoseconds(raw.next_in);
+        answer_.due = raw.due;
+        answer_.late = Nanoseconds(raw.late);
+        answer_.capped = raw.capped != 0;
+        answer_.batch = raw.batch;
+        answer_.segments = segments_.view();
+        answer_.results = results_;
+        answer_.rows = raw.rows;
+        answer_.exhausted = raw.exhausted;
+    }
+    AnswerFromC(const AnswerFromC&) = delete;
+    AnswerFromC& operator=(const AnswerFromC&) = delete;
+    const TimerAnswer& view() const noexcept { return answer_; }
+
+private:
+    Converted<TimerSegment> segments_;
+    std::vector<TimerResult> results_;
+    TimerAnswer answer_;
+};
+
+class AnswerToC {
+public:
+    explicit AnswerToC(const TimerAnswer& answer) : segments_(answer.segments) {
+        results_.reserve(answer.results.size());
+        for (const TimerResult result : answer.results) {
+            results_.push_back(static_cast<std::int32_t>(result));
+        }
+        raw_.size = sizeof raw_;
+        raw_.outcome = timer_outcome_to_c(answer.outcome);
+        raw_.error = to_c(answer.error);
+        raw_.next_in = answer.next_in.count();
+        raw_.due = answer.due;
+        raw_.late = answer.late.count();
+        raw_.capped = answer.capped ? 1 : 0;
+        raw_.batch = answer.batch;
+        raw_.segments = segments_.data();
+        raw_.segment_count = segments_.size();
+        raw_.results = results_.data();
+        raw_.result_count = results_.size();
+        raw_.rows = answer.rows;
+        raw_.exhausted = answer.exhausted;
+    }
+    AnswerToC(const AnswerToC&) = delete;
+    AnswerToC& operator=(const AnswerToC&) = delete;
+    const queen_timer_answer& view() const noexcept { return raw_; }
+
+private:
+    Converted<queen_timer_segment> segments_;
+    std::vector<std::int32_t> results_;
+    queen_timer_answer raw_{};
 };
 
 } // namespace queen::plugin

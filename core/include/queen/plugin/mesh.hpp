@@ -56,9 +56,9 @@ class MeshLink {
 public:
     virtual ~MeshLink() = default;
     /// Once, when the broker is ready to hear. A port that is taken is no failure: it is logged and
-    /// counted. @thread main. @errors an exception stops the boot
+    /// counted. @thread main. @errors an exception stops the boot; no stop() follows
     virtual void start() = 0;
-    /// Ends the mesh's threads. @thread main, once
+    /// Ends the mesh's threads. @thread main, once, perhaps while other calls run
     virtual void stop() = 0;
     /// Whether hints would go anywhere. Takes no lock: it is asked for each push. @thread worker
     virtual bool listened() const noexcept = 0;

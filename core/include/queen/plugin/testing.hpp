@@ -1,12 +1,20 @@
 // queen/plugin/testing.hpp - what a unit test of a plugin class needs: a clock that stands still
-// until it is moved, a place for names, a host that remembers what it was asked. No waiting, no
-// library, no broker.
+// until it is moved, a place for names, a host of each kind that remembers what it was asked. No
+// library, no broker, and no waiting but for what threads of a mesh bring.
 #pragma once
 #include <queen/plugin/candidates.hpp>
+#include <queen/plugin/mesh.hpp>
+#include <queen/plugin/timers.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -105,6 +113,196 @@ private:
     mutable std::mutex mutex_;
     std::vector<Wake> wakes_;
     std::vector<Reseed> reseeds_;
+    std::vector<SteadyTime> ticks_;
+};
+
+/// A hint that owns its texts.
+struct OwnedHint {
+    HintKind kind = HintKind::stored;
+    bool enabled = false;
+    std::string tenant, queue, partition, group, subject;
+
+    OwnedHint() = default;
+    explicit OwnedHint(const Hint& hint)
+        : kind(hint.kind), enabled(hint.enabled), tenant(hint.tenant), queue(hint.queue),
+          partition(hint.partition), group(hint.group), subject(hint.subject) {}
+    Hint view() const { return {kind, enabled, tenant, queue, partition, group, subject}; }
+    friend bool operator==(const OwnedHint&, const OwnedHint&) = default;
+};
+
+/// Remembers what a mesh heard. @thread any
+class RecordingMeshHost final : public MeshHost {
+public:
+    /// Longest that await() waits: for what never comes, far beyond what any machine needs.
+    static constexpr std::chrono::seconds kPatience{20};
+
+    void heard(std::span<const Hint> hints) override {
+        {
+            const std::lock_guard lock(mutex_);
+            ++calls_;
+            for (const Hint& hint : hints) {
+                hints_.emplace_back(hint);
+            }
+        }
+        changed_.notify_all();
+    }
+    std::vector<OwnedHint> hints() const {
+        const std::lock_guard lock(mutex_);
+        return hints_;
+    }
+    std::size_t calls() const {
+        const std::lock_guard lock(mutex_);
+        return calls_;
+    }
+    /// Returns as soon as `count` hints in all were heard. @return false when they did not come
+    bool await(std::size_t count) const {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, kPatience, [&] { return hints_.size() >= count; });
+    }
+    void clear() {
+        const std::lock_guard lock(mutex_);
+        hints_.clear();
+        calls_ = 0;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    mutable std::condition_variable changed_;
+    std::vector<OwnedHint> hints_;
+    std::size_t calls_ = 0;
+};
+
+/// Remembers the calls of a driver; the test answers them, with driver.answered(call.call, ...),
+/// when it likes and in the order it likes, or from inside the call by `on_call`.
+/// @thread any
+class RecordingTimerHost final : public TimerHost {
+public:
+    enum class Verb { due, claim, fire, fail, dead_letter };
+    /// What does not belong to the verb is zero or empty.
+    struct Call {
+        Verb verb = Verb::due;
+        TimerCall call = 0;
+        TimerShards shards = 0;
+        std::uint32_t cap = 0; ///< due
+        Nanoseconds lease{0};  ///< claim
+        std::uint32_t rows = 0, rows_per_tenant = 0;
+        TimerBatch batch = 0;                ///< fire, fail, dead_letter
+        std::vector<std::uint32_t> segments; ///< fire, fail
+        Nanoseconds backoff{0};              ///< fail
+        std::string error;
+        bool counted = false;
+        std::int32_t most = 0; ///< fail, dead_letter
+    };
+
+    /// Runs inside each call that is taken, with no lock held. Set before the driver lives.
+    std::function<void(const Call&)> on_call;
+
+    bool due(TimerCall call, TimerShards shards, std::uint32_t cap) override {
+        Call made = named(Verb::due, call);
+        made.shards = shards;
+        made.cap = cap;
+        return take(std::move(made));
+    }
+    bool claim(TimerCall call, TimerShards shards, Nanoseconds lease, std::uint32_t rows,
+               std::uint32_t rows_per_tenant) override {
+        Call made = named(Verb::claim, call);
+        made.shards = shards;
+        made.lease = lease;
+        made.rows = rows;
+        made.rows_per_tenant = rows_per_tenant;
+        return take(std::move(made));
+    }
+    bool fire(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments) override {
+        Call made = named(Verb::fire, call);
+        made.batch = batch;
+        made.segments.assign(segments.begin(), segments.end());
+        return take(std::move(made));
+    }
+    bool fail(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments,
+              Nanoseconds backoff, std::string_view error, bool counted,
+              std::int32_t most) override {
+        Call made = named(Verb::fail, call);
+        made.batch = batch;
+        made.segments.assign(segments.begin(), segments.end());
+        made.backoff = backoff;
+        made.error = std::string(error);
+        made.counted = counted;
+        made.most = most;
+        return take(std::move(made));
+    }
+    bool dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) override {
+        Call made = named(Verb::dead_letter, call);
+        made.batch = batch;
+        made.most = most;
+        return take(std::move(made));
+    }
+    void release(TimerBatch batch) override {
+        const std::lock_guard lock(mutex_);
+        released_.push_back(batch);
+    }
+    void tick_at(SteadyTime when) override {
+        const std::lock_guard lock(mutex_);
+        ticks_.push_back(when);
+    }
+
+    /// From here on calls answer as those of a broker that stops, and are counted only.
+    void stop() {
+        const std::lock_guard lock(mutex_);
+        stopped_ = true;
+    }
+    /// The oldest call that next() has not given yet.
+    std::optional<Call> next() {
+        const std::lock_guard lock(mutex_);
+        if (given_ == calls_.size()) {
+            return std::nullopt;
+        }
+        return calls_[given_++];
+    }
+    std::vector<Call> calls() const { ///< all that were taken
+        const std::lock_guard lock(mutex_);
+        return calls_;
+    }
+    std::size_t refused() const { ///< calls after stop()
+        const std::lock_guard lock(mutex_);
+        return refused_;
+    }
+    std::vector<TimerBatch> released() const {
+        const std::lock_guard lock(mutex_);
+        return released_;
+    }
+    std::vector<SteadyTime> ticks() const {
+        const std::lock_guard lock(mutex_);
+        return ticks_;
+    }
+
+private:
+    static Call named(Verb verb, TimerCall call) {
+        Call made;
+        made.verb = verb;
+        made.call = call;
+        return made;
+    }
+    bool take(Call made) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (stopped_) {
+                ++refused_;
+                return false;
+            }
+            calls_.push_back(made);
+        }
+        if (on_call) {
+            on_call(made);
+        }
+        return true;
+    }
+
+    mutable std::mutex mutex_;
+    bool stopped_ = false;
+    std::vector<Call> calls_;
+    std::size_t given_ = 0;
+    std::size_t refused_ = 0;
+    std::vector<TimerBatch> released_;
     std::vector<SteadyTime> ticks_;
 };
 

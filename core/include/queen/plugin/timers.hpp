@@ -60,8 +60,9 @@ struct TimerAnswer {
 };
 
 /// The store, for a driver. Every call returns at once; its answer comes as one answered(call) on a
-/// worker, perhaps before the call has returned. False: the broker stops, and no answer comes.
-/// Times are judged by the database's clock alone.
+/// worker, perhaps before the call has returned. False: the broker stops, or the call makes no
+/// sense (a batch or segment that the driver does not have, a time below 0), which is counted; no
+/// answer comes. Times are judged by the database's clock alone.
 /// @thread any, with no lock of the driver's held: the answer may come inside the call
 class TimerHost {
 public:
@@ -95,7 +96,8 @@ public:
     virtual void stop() = 0;
     /// After the commit: a timer of this broker's becomes due at `earliest`. @thread worker
     virtual void scheduled(SteadyTime earliest) = 0;
-    /// @thread worker, once for each call that was taken
+    /// @thread worker, once for each call that was taken. After an exception the call is over: a
+    /// batch that it brought is released, and tick() comes within a second.
     virtual void answered(TimerCall call, const TimerAnswer& answer) = 0;
     /// @thread ticker. @return when it wants to be called next; max() for never
     virtual SteadyTime tick(SteadyTime now) = 0;
