@@ -269,7 +269,6 @@ void PeerHints::read_next_config() {
         }
         name = std::move(configs_.extract(configs_.begin()).value());
     }
-    stats_.config_reads.add();
     const auto asked = clock_.now();
     ReseedQuery query;
     query.tenant = name.first;
@@ -287,14 +286,12 @@ void PeerHints::read_next_config() {
 void PeerHints::got_config(const QueueName& name, SteadyTime asked,
                            const Result<ReseedPage>& page) {
     const auto& [tenant, queue] = name;
+    (page ? stats_.config_reads_done : stats_.config_reads_failed).add();
     if (page && page->exists) {
         announcer_.configured(tenant, queue,
                               {std::chrono::seconds(page->delay_seconds),
                                std::chrono::seconds(page->window_seconds), asked});
         return;
-    }
-    if (!page) {
-        stats_.config_reads_failed.add();
     }
     announcer_.wake(tenant, queue, {}, {}); // a claim tells the settings
 }

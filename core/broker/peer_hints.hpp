@@ -62,7 +62,7 @@ public:
         Counter nobody;     ///< no tenant was named, and none holds such a queue here
         Counter overflowed; ///< more than may wait
         Counter fanned_out; ///< no tenant was named: taken for each that holds the queue
-        Counter config_reads;
+        Counter config_reads_done;
         Counter config_reads_failed;
     };
 
