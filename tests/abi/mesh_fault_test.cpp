@@ -90,7 +90,7 @@ TEST_F(MeshFault, AMeshThatIsDroppedWhileItRunsIsStoppedFirst) {
 TEST_F(MeshFault, SeveralMeshesStandBesideSources) {
     ASSERT_TRUE(
         host()
-            .load({named("a", fixture_path("mesh_good")), named("source", fixture_path("good")),
+            .load({named("a", fixture_path("mesh_good")), named("source", fixture_path("plain_c")),
                    named("b", fixture_path("mesh_good"))})
             .empty());
     ASSERT_EQ(host().meshes().size(), 2u);
