@@ -155,7 +155,7 @@ Result<void> BrokerApp::Parts::judge_plugins(const std::stop_token&) {
             problems.push_back(
                 pluginhost::problem(check.place, check.name, "", check.inspection.verdict));
         }
-        problems.insert(problems.end(), check.options.begin(), check.options.end());
+        problems.insert(problems.end(), check.problems.begin(), check.problems.end());
     }
     if (!problems.empty()) {
         return fail(Errc::invalid_argument, joined(problems));

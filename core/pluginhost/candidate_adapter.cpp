@@ -357,24 +357,44 @@ SteadyTime CandidateAdapter::tick(SteadyTime now) {
 }
 
 void CandidateAdapter::stats(plugin::Stats& out) {
-    if (instance_->table().stats == nullptr || instance_->guard().paused()) {
-        return;
+    instance_->stats(out);
+}
+
+// ---- the instance, and what it calls -----------------------------------------------------------
+
+const queen_host_candidates CandidateInstance::kHostCandidates{
+    sizeof(queen_host_candidates), 0, host_wake, host_reseed, host_tick_at};
+
+tl::expected<std::shared_ptr<CandidateInstance>, Instance::Refusal>
+CandidateInstance::create(Parts parts) {
+    auto instance = make<CandidateInstance>(std::move(parts));
+    // The first tick is due at once: only the plugin knows when it wants the next.
+    if (instance && (*instance)->table_.tick != nullptr) {
+        (*instance)->pull_tick((*instance)->clock().now());
     }
-    struct Sink {
-        plugin::Stats& out;
-        Guard& guard;
-    } sink{out, instance_->guard()};
-    instance_->guard().run(Call::stats, [&] {
-        instance_->table().stats(instance_->self(), &sink,
-                                 [](void* self, queen_str name, double value) noexcept {
-                                     auto& to = *static_cast<Sink*>(self);
-                                     try {
-                                         to.out.add(from_c(name), value);
-                                     } catch (const std::exception& e) {
-                                         to.guard.count(Fault::exception, e.what());
-                                     }
-                                 });
-        return 0;
+    return instance;
+}
+
+const void* CandidateInstance::extension(std::string_view id) const noexcept {
+    return id == QUEEN_HOST_CANDIDATES ? &kHostCandidates : nullptr;
+}
+
+void CandidateInstance::host_wake(const queen_host* host, const queen_queue* queue,
+                                  const queen_str* group, uint64_t ready) noexcept {
+    serve<CandidateInstance>(host, [&](CandidateInstance& self) {
+        if (self.services().wake) {
+            self.services().wake(from_c(*queue),
+                                 group == nullptr ? std::string_view{} : from_c(*group), ready);
+        }
+    });
+}
+
+void CandidateInstance::host_reseed(const queen_host* host, const queen_scope* scope,
+                                    uint64_t ticket, int64_t window) noexcept {
+    serve<CandidateInstance>(host, [&](CandidateInstance& self) {
+        if (self.services().reseed) {
+            self.services().reseed(self.name(), from_c(*scope), ticket, Nanoseconds(window));
+        }
     });
 }
 

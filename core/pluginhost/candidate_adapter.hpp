@@ -6,85 +6,43 @@
 // When a source is dropped by a reload, pops that hold one of its selections settle with it as
 // before, and the last of them destroys it.
 #pragma once
-#include "base/result.hpp"
-#include "pluginhost/guard.hpp"
-#include "pluginhost/host_services.hpp"
-#include "pluginhost/library.hpp"
-#include "pluginhost/options.hpp"
+#include "pluginhost/instance.hpp"
 
-#include <queen/plugin/abi.h>
 #include <queen/plugin/candidates.hpp>
 
-#include <atomic>
 #include <memory>
-#include <string>
 #include <string_view>
 
 namespace queen::pluginhost {
 
 /// Most names that any take accepts, whatever its limit says.
 inline constexpr std::uint64_t kMostNames = 256;
-/// Bytes of a partition's name (the broker's limit on every name).
-inline constexpr std::size_t kMostNameBytes = 255;
 
-/// One living instance of a plugin: its table, its `self`, its options and its view of the host.
-/// Invariant: `self_` is valid from create() on; destroy() is called exactly once, last.
-class CandidateInstance {
+class CandidateInstance final : public Instance {
 public:
-    struct Refusal {
-        std::string option; ///< "" when none is at fault
-        std::string message;
-    };
+    static constexpr const char* kKind = QUEEN_CANDIDATES;
+    static constexpr auto read = read_candidates_table;
     /// @thread main
-    static tl::expected<std::shared_ptr<CandidateInstance>, Refusal>
-    create(std::string name, std::shared_ptr<const Library> library, OptionValues options,
-           GuardLimits limits, HostServices services);
-    CandidateInstance(const CandidateInstance&) = delete;
-    CandidateInstance& operator=(const CandidateInstance&) = delete;
-    ~CandidateInstance();
+    static tl::expected<std::shared_ptr<CandidateInstance>, Refusal> create(Parts parts);
+    ~CandidateInstance() override { end(table_.destroy); }
 
-    const std::string& name() const noexcept { return name_; }
-    const Library& library() const noexcept { return *library_; }
     const queen_candidates& table() const noexcept { return table_; }
-    void* self() const noexcept { return self_; }
-    Guard& guard() noexcept { return guard_; }
-    const Clock& clock() const noexcept { return *services_.clock; }
-
-    /// When the instance wants its next tick; max() for never. The plugin pulls it forward.
-    SteadyTime tick_due() const noexcept;
-    /// Calls tick() if it is due. @thread ticker
-    void tick_if_due(SteadyTime now);
+    void tick_if_due(SteadyTime now) override { run_tick(table_.tick, now); }
+    void stats(plugin::Stats& out) { collect(table_.stats, out); }
 
 private:
-    CandidateInstance(std::string name, std::shared_ptr<const Library> library,
-                      OptionValues options, GuardLimits limits, HostServices services);
-    void pull_tick(SteadyTime when) noexcept;
+    friend class Instance;
+    CandidateInstance(Parts parts, const queen_candidates& table)
+        : Instance(std::move(parts)), table_(table) {}
+    const void* extension(std::string_view id) const noexcept override;
 
-    static CandidateInstance& of(const queen_host* host) noexcept;
-    template <class Body>
-    static void serve(const queen_host* host, Body&& body) noexcept;
-    static int64_t host_now(const queen_host* host) noexcept;
-    static void host_log(const queen_host* host, int32_t level, queen_str text) noexcept;
-    static int32_t host_option_int(const queen_host* host, const char* name, int64_t* out) noexcept;
-    static int32_t host_option_str(const queen_host* host, const char* name,
-                                   queen_str* out) noexcept;
-    static const void* host_extension(const queen_host* host, const char* id) noexcept;
     static void host_wake(const queen_host* host, const queen_queue* queue, const queen_str* group,
                           uint64_t ready) noexcept;
     static void host_reseed(const queen_host* host, const queen_scope* scope, uint64_t ticket,
                             int64_t window) noexcept;
-    static void host_tick_at(const queen_host* host, int64_t when) noexcept;
     static const queen_host_candidates kHostCandidates;
 
-    const std::string name_;
-    const std::shared_ptr<const Library> library_;
-    const OptionValues options_;
-    const HostServices services_;
-    Guard guard_;
-    queen_host host_{};
-    queen_candidates table_{};
-    void* self_ = nullptr;
-    std::atomic<std::int64_t> tick_due_{INT64_MAX};
+    const queen_candidates table_;
 };
 
 /// The port. Copies nothing but names and scopes; one call costs two readings of the clock more

@@ -36,6 +36,14 @@ std::string_view to_string(Fault fault) noexcept {
         return "paused";
     case Fault::unsettled:
         return "unsettled";
+    case Fault::bad_hint:
+        return "bad_hint";
+    case Fault::dropped_hint:
+        return "dropped_hint";
+    case Fault::bad_request:
+        return "bad_request";
+    case Fault::out_of_turn:
+        return "out_of_turn";
     }
     return "";
 }
@@ -66,6 +74,16 @@ std::string_view to_string(Call call) noexcept {
         return "tick";
     case Call::stats:
         return "stats";
+    case Call::listened:
+        return "listened";
+    case Call::publish:
+        return "publish";
+    case Call::peers:
+        return "peers";
+    case Call::scheduled:
+        return "scheduled";
+    case Call::answered:
+        return "answered";
     }
     return "";
 }
@@ -77,6 +95,8 @@ std::uint64_t FaultCounts::total() const noexcept {
     }
     return sum;
 }
+
+thread_local Nanoseconds Guard::host_time_{0};
 
 Guard::Guard(std::string plugin, GuardLimits limits, const HostServices& services)
     : plugin_(std::move(plugin)), limits_(limits), services_(services) {}
@@ -120,7 +140,7 @@ void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept 
         return;
     }
     count(Fault::slow_call, to_string(call));
-    if (call == Call::stats) {
+    if (call == Call::stats || call == Call::peers) {
         return; // who looks at figures must not change how pops find their messages
     }
     if (streak.fetch_add(1, std::memory_order_relaxed) + 1 < limits_.slow_calls) {
@@ -146,11 +166,12 @@ void Guard::failed(Call call, const char* what) noexcept {
     }
 }
 
-void Guard::count(Fault fault, std::string_view detail) noexcept {
-    const std::uint64_t nth =
-        faults_[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed) + 1;
+void Guard::count(Fault fault, std::string_view detail, std::uint64_t times) noexcept {
+    const std::uint64_t before =
+        faults_[static_cast<std::size_t>(fault)].fetch_add(times, std::memory_order_relaxed);
+    const std::uint64_t nth = before + times;
     // A plugin that fails in every call must not fill the disk: the 1st, 2nd, 4th, 8th ... is told.
-    if (!services_.log || !std::has_single_bit(nth)) {
+    if (!services_.log || std::bit_floor(nth) <= before) {
         return;
     }
     try {

@@ -1,7 +1,7 @@
 // pluginhost/guard.hpp - watches every call into a plugin. A plugin is trusted code, so this is no
 // fence: a call that never returns costs its worker, a crash is a crash. What it does: a fault is
 // counted by kind and logged with the plugin's name, and a plugin that is slow three times in a row
-// is left alone for a while, during which the broker lets the store scan.
+// is left alone for a while, during which the broker goes on without it.
 #pragma once
 #include "pluginhost/host_services.hpp"
 
@@ -28,8 +28,12 @@ enum class Fault {
     slow_call,        ///< longer than the budget
     paused,           ///< three slow calls in a row: left alone for a while
     unsettled,        ///< the core lost a selection; given back with no verdicts
+    bad_hint,         ///< a mesh heard what is no hint: its kind or a name
+    dropped_hint,     ///< news that a paused plugin was not told
+    bad_request,      ///< asked the host for what makes no sense, as a batch it does not have
+    out_of_turn,      ///< called the host before its start or after its stop
 };
-inline constexpr std::size_t kFaultKinds = 11;
+inline constexpr std::size_t kFaultKinds = 15;
 std::string_view to_string(Fault fault) noexcept;
 
 struct FaultCounts {
@@ -40,7 +44,7 @@ struct FaultCounts {
     std::uint64_t total() const noexcept;
 };
 
-/// The functions of a candidates table, for counting slow streaks apart.
+/// The functions of all tables that are measured, for counting slow streaks apart.
 enum class Call {
     peek = 0,
     take,
@@ -54,8 +58,13 @@ enum class Call {
     reseed_done,
     tick,
     stats,
+    listened,
+    publish,
+    peers,
+    scheduled,
+    answered,
 };
-inline constexpr std::size_t kCalls = 12;
+inline constexpr std::size_t kCalls = 17;
 std::string_view to_string(Call call) noexcept;
 
 struct GuardLimits {
@@ -72,6 +81,22 @@ class Guard {
 public:
     Guard(std::string plugin, GuardLimits limits, const HostServices& services);
 
+    /// While one lives on a thread, time is the host's: what a plugin asks for inside of a call is
+    /// not held against it. May be nested.
+    class HostTime {
+    public:
+        explicit HostTime(const Clock& clock) noexcept
+            : clock_(clock), before_(host_time_), begin_(clock.now()) {}
+        HostTime(const HostTime&) = delete;
+        HostTime& operator=(const HostTime&) = delete;
+        ~HostTime() { host_time_ = before_ + (clock_.now() - begin_); }
+
+    private:
+        const Clock& clock_;
+        const Nanoseconds before_;
+        const SteadyTime begin_;
+    };
+
     /// Runs one call: measured, exceptions caught and counted. @return what the call answered, or
     /// kThrew. `Body` returns int32_t; non-zero is counted as a fault unless it equals `fine`.
     /// @param things marks or rows the call is given: one page of a walk has 10,000
@@ -86,12 +111,14 @@ public:
     /// True exactly once per scope after each pause: what the source knew of it is stale.
     bool stale_after_pause(std::string_view queue_key, std::string_view group);
 
-    void count(Fault fault, std::string_view detail) noexcept;
+    void count(Fault fault, std::string_view detail, std::uint64_t times = 1) noexcept;
     FaultCounts counts() const noexcept;
 
 private:
     void measured(Call call, Nanoseconds spent, std::size_t things) noexcept;
     void failed(Call call, const char* what) noexcept;
+
+    static thread_local Nanoseconds host_time_; ///< of calls into the host, on this thread
 
     const std::string plugin_;
     const GuardLimits limits_;
@@ -108,6 +135,7 @@ private:
 
 template <class Body>
 std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine, std::size_t things) noexcept {
+    const Nanoseconds aside = host_time_;
     const SteadyTime begin = services_.clock->now();
     std::int32_t answer = kThrew;
     // The plugin boundary is one of the places where exceptions end.
@@ -118,7 +146,7 @@ std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine, std::size_t t
     } catch (...) {
         failed(call, "an exception of unknown type");
     }
-    measured(call, services_.clock->now() - begin, things);
+    measured(call, services_.clock->now() - begin - (host_time_ - aside), things);
     if (answer != 0 && answer != kThrew && answer != fine) {
         count(Fault::error_return, to_string(call));
     }

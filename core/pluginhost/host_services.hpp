@@ -4,9 +4,12 @@
 
 #include <queen/plugin/abi.h>
 #include <queen/plugin/candidates.hpp>
+#include <queen/plugin/mesh.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace queen::pluginhost {
@@ -27,6 +30,11 @@ struct HostServices {
         reseed;
     /// PluginHost::run_ticks() wants to be called at `when`, earlier than it said last.
     std::function<void(SteadyTime when)> tick_at;
+    /// The mesh of that name heard hints of a peer; they are valid during the call. From its
+    /// start() to the end of its stop().
+    std::function<void(std::string_view plugin, std::span<const plugin::Hint>)> heard = {};
+    /// For libpq: lets plugins open connections of their own to the database. Empty: none may.
+    std::string conninfo = {};
 };
 
 } // namespace queen::pluginhost

@@ -128,7 +128,7 @@ Result<std::string> find_library(const std::vector<std::string>& folders, const 
 }
 
 const std::vector<std::string>& known_kinds() {
-    static const std::vector<std::string> kinds{QUEEN_CANDIDATES};
+    static const std::vector<std::string> kinds{QUEEN_CANDIDATES, QUEEN_MESH, QUEEN_TIMERS};
     return kinds;
 }
 
@@ -190,11 +190,16 @@ Result<void> Library::read_entry(const void* symbol) {
     std::string known;
     for (const std::string& kind : known_kinds()) {
         known += (known.empty() ? "" : ", ") + kind;
-        if (factory(kind) != nullptr) {
-            kinds_.push_back(kind);
+        if (factory(kind) == nullptr) {
+            continue;
         }
+        if (!kind_.empty()) {
+            return fail(Errc::unsupported, "offers " + kind_ + " and " + kind +
+                                               ", this broker takes one kind from a library");
+        }
+        kind_ = kind;
     }
-    if (kinds_.empty()) {
+    if (kind_.empty()) {
         return fail(Errc::unsupported, "offers no kind that this broker knows (" + known + ")");
     }
     return {};
@@ -208,30 +213,101 @@ bool Library::same_file(const Library& other) const noexcept {
     return device_ == other.device_ && inode_ == other.inode_;
 }
 
-Result<queen_candidates> read_candidates_table(const void* factory) {
+namespace {
+
+template <class Table>
+struct TableRule {
+    const char* kind;
+    const char* last;  ///< required function that stands last
+    std::size_t bytes; ///< up to the end of it
+    std::vector<std::pair<const char*, bool (*)(const Table&)>> required;
+};
+
+/// The table, filled up with nullptr when it is of an older minor and cut when of a newer one.
+template <class Table>
+Result<Table> read_table(const void* factory, const TableRule<Table>& rule) {
     std::uint32_t size = 0;
     std::memcpy(&size, factory, sizeof size);
-    if (!has_field(size, &queen_candidates::settle)) {
-        return fail(Errc::corrupt, "has a " QUEEN_CANDIDATES " table of " + std::to_string(size) +
-                                       " bytes, which ends before settle");
+    if (size < rule.bytes) {
+        return fail(Errc::corrupt, std::string("has a ") + rule.kind + " table of " +
+                                       std::to_string(size) + " bytes, which ends before " +
+                                       rule.last);
     }
-    queen_candidates table{};
+    Table table{};
     // Whole pointers only: a size in the middle of a field does not bring half of it.
     const std::size_t known = std::min<std::size_t>(size, sizeof table);
     std::memcpy(&table, factory, known - known % sizeof(void*));
-    const std::pair<const char*, bool> required[] = {
-        {"create", table.create != nullptr}, {"destroy", table.destroy != nullptr},
-        {"peek", table.peek != nullptr},     {"take", table.take != nullptr},
-        {"settle", table.settle != nullptr},
-    };
-    for (const auto& [name, present] : required) {
-        if (!present) {
+    for (const auto& [name, present] : rule.required) {
+        if (!present(table)) {
             return fail(Errc::corrupt,
-                        std::string("has a " QUEEN_CANDIDATES " table without ") + name);
+                        std::string("has a ") + rule.kind + " table without " + name);
         }
     }
     return table;
 }
+
+} // namespace
+
+#define QUEEN_REQUIRED(TABLE, NAME)                                                                \
+    {                                                                                              \
+#NAME, [](const TABLE& table) { return table.NAME != nullptr; }                            \
+    }
+#define QUEEN_UP_TO(TABLE, NAME) #NAME, offsetof(TABLE, NAME) + sizeof(TABLE::NAME)
+
+Result<queen_candidates> read_candidates_table(const void* factory) {
+    static const TableRule<queen_candidates> rule{
+        QUEEN_CANDIDATES,
+        QUEEN_UP_TO(queen_candidates, settle),
+        {QUEEN_REQUIRED(queen_candidates, create), QUEEN_REQUIRED(queen_candidates, destroy),
+         QUEEN_REQUIRED(queen_candidates, peek), QUEEN_REQUIRED(queen_candidates, take),
+         QUEEN_REQUIRED(queen_candidates, settle)}};
+    return read_table(factory, rule);
+}
+
+Result<queen_mesh> read_mesh_table(const void* factory) {
+    static const TableRule<queen_mesh> rule{
+        QUEEN_MESH,
+        QUEEN_UP_TO(queen_mesh, publish),
+        {QUEEN_REQUIRED(queen_mesh, create), QUEEN_REQUIRED(queen_mesh, destroy),
+         QUEEN_REQUIRED(queen_mesh, start), QUEEN_REQUIRED(queen_mesh, stop),
+         QUEEN_REQUIRED(queen_mesh, listened), QUEEN_REQUIRED(queen_mesh, publish)}};
+    return read_table(factory, rule);
+}
+
+Result<queen_timers> read_timers_table(const void* factory) {
+    static const TableRule<queen_timers> rule{
+        QUEEN_TIMERS,
+        QUEEN_UP_TO(queen_timers, tick),
+        {QUEEN_REQUIRED(queen_timers, create), QUEEN_REQUIRED(queen_timers, destroy),
+         QUEEN_REQUIRED(queen_timers, stop), QUEEN_REQUIRED(queen_timers, scheduled),
+         QUEEN_REQUIRED(queen_timers, answered), QUEEN_REQUIRED(queen_timers, tick)}};
+    return read_table(factory, rule);
+}
+
+#undef QUEEN_REQUIRED
+#undef QUEEN_UP_TO
+
+namespace {
+
+/// Whether the table of the library's kind can be used.
+Result<void> check_table(const Library& library) {
+    const void* factory = library.factory(library.kind());
+    const auto verdict = [](const auto& table) -> Result<void> {
+        if (!table) {
+            return fail(table.error());
+        }
+        return {};
+    };
+    if (library.kind() == QUEEN_MESH) {
+        return verdict(read_mesh_table(factory));
+    }
+    if (library.kind() == QUEEN_TIMERS) {
+        return verdict(read_timers_table(factory));
+    }
+    return verdict(read_candidates_table(factory));
+}
+
+} // namespace
 
 Inspection inspect(const std::string& path, const HostBuild& host) {
     Inspection found;
@@ -249,14 +325,11 @@ Inspection inspect(const std::string& path, const HostBuild& host) {
         found.verdict = library.error().message;
         return found;
     }
-    found.kinds = (*library)->kinds();
+    found.kinds = {(*library)->kind()};
     found.options = (*library)->options();
-    for (const std::string& kind : found.kinds) {
-        const auto table = read_candidates_table((*library)->factory(kind));
-        if (!table) {
-            found.verdict = path + " " + table.error().message;
-            return found;
-        }
+    if (const auto table = check_table(**library); !table) {
+        found.verdict = path + " " + table.error().message;
+        return found;
     }
     found.fits = true;
     found.verdict = path + " fits this broker";

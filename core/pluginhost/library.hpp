@@ -31,16 +31,17 @@ const std::vector<std::string>& known_kinds();
 class Library {
 public:
     /// @errors unsupported: the stamp does not fit; not_found: no such file; corrupt: the loader
-    /// refuses it, or its entry is missing or broken. The message begins with the path.
-    /// @source PLG-1, PLG-2, PLG-3
+    /// refuses it, or its entry is missing or broken; unsupported as well: it is of no kind that
+    /// this broker knows, or of several. The message begins with the path.
+    /// @source PLG-1, PLG-2, PLG-3, PLG-13
     static Result<std::shared_ptr<const Library>> open(const std::string& path,
                                                        const HostBuild& host);
 
     const std::string& path() const noexcept { return path_; }
     const Stamp& stamp() const noexcept { return stamp_; }
     const std::vector<OptionSpec>& options() const noexcept { return options_; }
-    /// Those of known_kinds() that the plugin offers.
-    const std::vector<std::string>& kinds() const noexcept { return kinds_; }
+    /// The one of known_kinds() that the plugin is of.
+    const std::string& kind() const noexcept { return kind_; }
     /// The table behind an extension id, nullptr when the plugin is not of that kind.
     const void* factory(const std::string& kind) const;
     /// Whether both are one file on disk, under whatever paths.
@@ -53,7 +54,7 @@ private:
     std::string path_;
     Stamp stamp_;
     std::vector<OptionSpec> options_;
-    std::vector<std::string> kinds_;
+    std::string kind_;
     const void* (*get_factory_)(const char*) = nullptr;
     std::uint64_t device_ = 0, inode_ = 0;
 };
@@ -63,6 +64,8 @@ private:
 /// @errors corrupt: too short for the required functions, or one of them is missing
 /// @source PLG-3
 Result<queen_candidates> read_candidates_table(const void* factory);
+Result<queen_mesh> read_mesh_table(const void* factory);     ///< likewise
+Result<queen_timers> read_timers_table(const void* factory); ///< likewise
 
 /// What `queenctl plugin inspect` prints of a file. Loads it when its stamp fits.
 struct Inspection {

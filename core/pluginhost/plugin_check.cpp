@@ -1,5 +1,7 @@
 #include "pluginhost/plugin_check.hpp"
 
+#include "pluginhost/plugin_host.hpp"
+
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +14,7 @@ std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
         inherited[entry.name] = entry.value;
     }
     std::vector<PluginCheck> checks;
+    const settings::PluginSettings* driver = nullptr;
     for (const settings::PluginSettings& plugin : loaded.settings.plugins) {
         PluginCheck check;
         check.name = plugin.name;
@@ -28,7 +31,14 @@ std::vector<PluginCheck> check_plugins(const settings::Loaded& loaded,
         if (check.inspection.fits) {
             auto checked = check_options(plugin, check.inspection.options, environment, inherited);
             if (!checked) {
-                check.options = std::move(checked.error());
+                check.problems = std::move(checked.error());
+            }
+            if (check.inspection.kinds == std::vector<std::string>{QUEEN_TIMERS}) {
+                if (driver != nullptr) {
+                    check.problems.push_back(problem(plugin.place, plugin.name, "",
+                                                     second_driver(driver->name, driver->place)));
+                }
+                driver = &plugin;
             }
         }
         checks.push_back(std::move(check));

@@ -12,8 +12,9 @@ struct PluginCheck {
     std::string name; ///< as in YAML
     settings::Place place;
     Inspection inspection;
-    bool found = false;         ///< the file is on this machine
-    settings::Problems options; ///< ready to print; nobody looks at them before the library fits
+    bool found = false;          ///< the file is on this machine
+    settings::Problems problems; ///< ready to print: its options, and what stands beside it. Nobody
+                                 ///< looks before the library fits
 };
 
 /// Finds and judges each plugin and its options as load() would, in YAML's order, without making an

@@ -18,6 +18,11 @@ std::string joined(const settings::Problems& problems) {
 
 } // namespace
 
+std::string second_driver(std::string_view first, const settings::Place& place) {
+    return "is a second timer driver, '" + std::string(first) + "' (" + to_string(place) +
+           ") is one already and a broker has one";
+}
+
 PluginHost::PluginHost(Config config, HostServices services)
     : config_(std::move(config)), services_(std::move(services)) {
     QUEEN_ASSERT(services_.clock != nullptr, "the plugin host needs a clock");
@@ -44,34 +49,69 @@ PluginHost::load_one(const settings::PluginSettings& settings, std::string& foun
     if (!library) {
         return refused(library.error().message);
     }
-    const Stamp& stamp = (*library)->stamp();
-    for (const Plugin& other : plugins_) {
-        // One file twice is two instances; two files of one id are two builds, and one is not
-        // meant.
-        if (other.instance != nullptr && !other.instance->library().same_file(**library) &&
-            other.instance->library().stamp().plugin_id == stamp.plugin_id) {
-            return refused(*path + " has the plugin id '" + stamp.plugin_id + "' (version " +
-                           stamp.plugin_version + "), which " + other.instance->library().path() +
-                           " (version " + other.instance->library().stamp().plugin_version +
-                           ") has already");
-        }
+    if (const std::string clash = clash_of(**library); !clash.empty()) {
+        return refused(clash);
     }
     auto values =
         check_options(settings, (*library)->options(), config_.environment, config_.inherited);
     if (!values) {
         return tl::unexpected(std::move(values.error()));
     }
-    auto instance = CandidateInstance::create(settings.name, std::move(*library), *values,
-                                              config_.limits, services_);
-    if (!instance) {
-        const auto& [option, message] = instance.error();
-        const auto value = values->find(option);
+    const std::string kind = (*library)->kind();
+    Plugin plugin{settings.name, settings.place, {}, {}, {}, {}};
+    Instance::Parts parts{settings.name, settings.place, std::move(*library),
+                          *values,       config_.limits, services_};
+    /// Keeps what was made, and says why nothing was.
+    const auto keep = [&](auto made, auto wrap) -> std::optional<Instance::Refusal> {
+        if (!made) {
+            return std::move(made.error());
+        }
+        wrap(*made);
+        plugin.instance = std::move(*made);
+        return std::nullopt;
+    };
+    std::optional<Instance::Refusal> refusal;
+    if (kind == QUEEN_MESH) {
+        refusal = keep(MeshInstance::create(std::move(parts)), [&](auto made) {
+            plugin.mesh = std::make_shared<MeshAdapter>(std::move(made));
+        });
+    } else if (kind == QUEEN_TIMERS) {
+        refusal = keep(TimersInstance::create(std::move(parts), timer_store_), [&](auto made) {
+            plugin.driver = std::make_shared<TimersAdapter>(std::move(made));
+        });
+    } else {
+        refusal = keep(CandidateInstance::create(std::move(parts)), [&](auto made) {
+            plugin.source = std::make_shared<CandidateAdapter>(std::move(made));
+        });
+    }
+    if (refusal) {
+        const auto value = values->find(refusal->option);
         return tl::unexpected(settings::Problems{
             problem(value == values->end() ? settings.place : value->second.place, settings.name,
-                    option, message)});
+                    refusal->option, refusal->message)});
     }
-    auto source = std::make_shared<CandidateAdapter>(*instance);
-    return Plugin{settings.name, settings.place, std::move(*instance), std::move(source), {}};
+    return plugin;
+}
+
+std::string PluginHost::clash_of(const Library& library) const {
+    const Stamp& stamp = library.stamp();
+    for (const Plugin& other : plugins_) {
+        if (other.instance == nullptr) {
+            continue;
+        }
+        const Library& loaded = other.instance->library();
+        // One file twice is two instances; two files of one id are two builds, and one is not
+        // meant.
+        if (!loaded.same_file(library) && loaded.stamp().plugin_id == stamp.plugin_id) {
+            return library.path() + " has the plugin id '" + stamp.plugin_id + "' (version " +
+                   stamp.plugin_version + "), which " + loaded.path() + " (version " +
+                   loaded.stamp().plugin_version + ") has already";
+        }
+        if (library.kind() == QUEEN_TIMERS && loaded.kind() == QUEEN_TIMERS) {
+            return second_driver(other.name, other.place);
+        }
+    }
+    return "";
 }
 
 settings::Problems PluginHost::load(const std::vector<settings::PluginSettings>& plugins) {
@@ -87,7 +127,7 @@ settings::Problems PluginHost::load(const std::vector<settings::PluginSettings>&
             plugins_.push_back(std::move(*loaded));
             continue;
         }
-        Plugin refused;
+        Plugin refused{};
         refused.place = settings.place;
         refused.refused.name = settings.name;
         refused.refused.path = path;
@@ -133,6 +173,31 @@ std::shared_ptr<plugin::CandidateSource> PluginHost::source(std::string_view nam
     return nullptr;
 }
 
+std::vector<NamedMesh> PluginHost::meshes() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<NamedMesh> out;
+    for (const Plugin& plugin : plugins_) {
+        if (plugin.mesh != nullptr) {
+            out.push_back({plugin.name, plugin.mesh});
+        }
+    }
+    return out;
+}
+
+std::shared_ptr<plugin::TimerDriver> PluginHost::timer_driver() const {
+    const std::lock_guard lock(mutex_);
+    for (const Plugin& plugin : plugins_) {
+        if (plugin.driver != nullptr) {
+            return plugin.driver;
+        }
+    }
+    return nullptr;
+}
+
+void PluginHost::serve_timers(std::weak_ptr<plugin::TimerHost> store) {
+    timer_store_->set(std::move(store));
+}
+
 std::vector<PluginStatus> PluginHost::status() const {
     const std::lock_guard lock(mutex_);
     std::vector<PluginStatus> out;
@@ -142,17 +207,22 @@ std::vector<PluginStatus> PluginHost::status() const {
             continue;
         }
         const Library& library = plugin.instance->library();
-        out.push_back({plugin.name, library.path(), library.stamp().plugin_id,
-                       library.stamp().plugin_version, library.kinds(), true,
-                       plugin.instance->guard().paused(), "loaded",
+        out.push_back({plugin.name,
+                       library.path(),
+                       library.stamp().plugin_id,
+                       library.stamp().plugin_version,
+                       {library.kind()},
+                       true,
+                       plugin.instance->guard().paused(),
+                       "loaded",
                        plugin.instance->guard().counts()});
     }
     return out;
 }
 
-std::vector<std::shared_ptr<CandidateInstance>> PluginHost::instances() const {
+std::vector<std::shared_ptr<Instance>> PluginHost::instances() const {
     const std::lock_guard lock(mutex_);
-    std::vector<std::shared_ptr<CandidateInstance>> out;
+    std::vector<std::shared_ptr<Instance>> out;
     for (const Plugin& plugin : plugins_) {
         if (plugin.instance != nullptr) {
             out.push_back(plugin.instance);

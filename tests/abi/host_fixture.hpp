@@ -4,6 +4,8 @@
 #include "pluginhost/plugin_host.hpp"
 #include "support/manual_clock.hpp"
 
+#include <queen/plugin/testing.hpp>
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -62,6 +64,11 @@ protected:
                                 std::string(scope.group), ticket, window});
         };
         services.tick_at = [this](SteadyTime when) { ticks_.push_back(when); };
+        services.heard = [this](std::string_view plugin, std::span<const plugin::Hint> hints) {
+            heard_by_ = plugin;
+            peers_said_.heard(hints);
+        };
+        services.conninfo = conninfo_;
         return services;
     }
     PluginHost& host() {
@@ -75,6 +82,18 @@ protected:
         const auto problems = host().load({named(fixture, fixture_path(fixture))});
         EXPECT_EQ(problems, settings::Problems{});
         return host().source(fixture);
+    }
+    /// Loads a fixture that must load.
+    void loaded(const std::string& fixture) {
+        EXPECT_EQ(host().load({named(fixture, fixture_path(fixture))}), settings::Problems{});
+    }
+    std::shared_ptr<plugin::MeshLink> mesh(const std::string& fixture) {
+        loaded(fixture);
+        return host().meshes().empty() ? nullptr : host().meshes().back().mesh;
+    }
+    std::shared_ptr<plugin::TimerDriver> driver(const std::string& fixture) {
+        loaded(fixture);
+        return host().timer_driver();
     }
     FaultCounts faults(const std::string& name) {
         for (const PluginStatus& status : host().status()) {
@@ -90,14 +109,15 @@ protected:
         return static_cast<std::size_t>(std::count_if(
             log_.begin(), log_.end(), [&](const Line& line) { return line.text == text; }));
     }
-    static std::map<std::string, double> figures(plugin::CandidateSource& source) {
+    template <class Plugin>
+    static std::map<std::string, double> figures(Plugin& plugin) {
         struct Sink final : plugin::Stats {
             void add(std::string_view name, double value) override {
                 all[std::string(name)] = value;
             }
             std::map<std::string, double> all;
         } sink;
-        source.stats(sink);
+        plugin.stats(sink);
         return sink.all;
     }
 
@@ -109,6 +129,9 @@ protected:
     std::vector<std::string> wakes_;
     std::vector<Reseed> reseeds_;
     std::vector<SteadyTime> ticks_;
+    std::string heard_by_;
+    plugin::RecordingMeshHost peers_said_;
+    std::string conninfo_;
     std::unique_ptr<PluginHost> host_;
 };
 

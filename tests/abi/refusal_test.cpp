@@ -241,7 +241,8 @@ TEST_F(Refusal, AnEntryWithoutAFactory) {
 }
 
 TEST_F(Refusal, AKindNobodyKnows) {
-    EXPECT_EQ(refusal_of("bad_kind"), "offers no kind that this broker knows (queen.candidates/1)");
+    EXPECT_EQ(refusal_of("bad_kind"), "offers no kind that this broker knows (queen.candidates/1, "
+                                      "queen.mesh/1, queen.timers/1)");
 }
 
 TEST_F(Refusal, ATableThatEndsEarly) {

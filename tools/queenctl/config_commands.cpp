@@ -48,7 +48,7 @@ Result<Exit> config_check(Session& session) {
         } else if (!check.inspection.fits) {
             problems.push_back(verdict);
         }
-        problems.insert(problems.end(), check.options.begin(), check.options.end());
+        problems.insert(problems.end(), check.problems.begin(), check.problems.end());
     }
     if (!problems.empty()) {
         return print_problems(session, problems);

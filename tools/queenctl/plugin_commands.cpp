@@ -93,7 +93,7 @@ void print_json(std::ostream& out, const std::vector<pluginhost::PluginCheck>& c
         writer.begin_object().key("name").string(printable(check.name));
         write_inspection(writer, check.inspection);
         writer.key("problems").begin_array();
-        for (const std::string& problem : check.options) {
+        for (const std::string& problem : check.problems) {
             writer.string(printable(problem));
         }
         writer.end_array().end_object();
@@ -168,7 +168,7 @@ Result<Exit> plugin_list(Session& session) {
     TextTable table({{"NAME"}, {"ID"}, {"VERSION"}, {"OFFERS"}, {"FILE"}, {"VERDICT"}});
     for (const pluginhost::PluginCheck& check : checks) {
         const Inspection& inspection = check.inspection;
-        all_good = all_good && inspection.fits && check.options.empty();
+        all_good = all_good && inspection.fits && check.problems.empty();
         table.add({check.name, inspection.stamp ? inspection.stamp->plugin_id : "",
                    inspection.stamp ? inspection.stamp->plugin_version : "",
                    joined(inspection.kinds), inspection.path, verdict_of(inspection)});
@@ -178,7 +178,7 @@ Result<Exit> plugin_list(Session& session) {
     } else {
         table.print(session.terminal.out);
         for (const pluginhost::PluginCheck& check : checks) {
-            for (const std::string& problem : check.options) {
+            for (const std::string& problem : check.problems) {
                 session.terminal.err << printable(problem) << "\n";
             }
         }

@@ -1,0 +1,3 @@
+/* Its table has no publish(). */
+#define FIXTURE_PUBLISH_IN_TABLE NULL
+#include "mesh_fixture.h"
