@@ -27,6 +27,7 @@
 #include "broker/repairs.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/timers.hpp"
 #include "broker/transaction.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
@@ -37,6 +38,7 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_form_store.hpp"
 #include "store/pg_group_store.hpp"
 #include "store/pg_letter_store.hpp"
 #include "store/pg_message_store.hpp"
@@ -45,6 +47,7 @@
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
 #include "store/pg_task_store.hpp"
+#include "store/pg_timer_store.hpp"
 #include "store/pg_transaction_store.hpp"
 
 #include <Poco/Logger.h>
@@ -109,6 +112,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<store::PgGroupStore> group_store;
     std::unique_ptr<store::PgTransactionStore> transaction_store;
+    std::unique_ptr<store::PgTimerStore> timer_store;
+    std::unique_ptr<store::PgFormStore> form_store;
     std::unique_ptr<store::PgLetterStore> letter_store;
     std::unique_ptr<store::PgMessageStore> message_store;
     std::unique_ptr<TickerThread> ticker;
@@ -128,6 +133,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::AckRegistry> ack_registry; ///< null when switched off
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Transactions> transactions;
+    std::unique_ptr<broker::Timers> timers;
     std::unique_ptr<broker::Admin> admin;
     std::unique_ptr<broker::Switches> switches;
     std::unique_ptr<broker::Statistics> statistics;
@@ -234,6 +240,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     group_store = std::make_unique<store::PgGroupStore>(*asker);
     transaction_store = std::make_unique<store::PgTransactionStore>(*asker);
+    timer_store = std::make_unique<store::PgTimerStore>(*asker);
+    form_store = std::make_unique<store::PgFormStore>(*asker);
     letter_store = std::make_unique<store::PgLetterStore>(*asker);
     message_store = std::make_unique<store::PgMessageStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
@@ -385,6 +393,12 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                       .activity = activity,
                                       .encryption = encryption},
         dedup.get(), ack_registry.get());
+    timers = std::make_unique<broker::Timers>(
+        *timer_store, *form_store, clock,
+        broker::Timers::Options{
+            .wait = wait, .activity = activity, .encryption = encryption, .taken = [this] {
+                return switches->timers_schedule();
+            }});
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
@@ -427,6 +441,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         .pop = *pop,
         .acks = *acks,
         .transactions = *transactions,
+        .timers = *timers,
         .admin = *admin,
         .statistics = *statistics,
         .switches = *switches,

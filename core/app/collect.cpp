@@ -66,6 +66,11 @@ void collect_activity(Page& page, m::Activity& activity) {
     page.add(m::kTransactions, {"rejected"}, number(transaction.rejected.value()));
     page.add(m::kTransactions, {"failed"}, number(transaction.failed.value()));
 
+    for (std::size_t i = 0; i < m::kTimerRefusals; ++i) {
+        page.add(m::kTimersRefused, {to_string(static_cast<m::TimerRefused>(i))},
+                 number(activity.timers.refused[i].value()));
+    }
+
     const auto minute = activity.queues.last_minute();
     page.add(m::kQueuesTracked, number(activity.queues.size()));
     if (minute.age) {

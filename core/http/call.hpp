@@ -10,6 +10,7 @@
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/timers.hpp"
 #include "broker/transaction.hpp"
 #include "http/access.hpp"
 #include "http/message.hpp"
@@ -34,6 +35,7 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Transactions& transactions;
+    broker::Timers& timers;
     broker::Admin& admin;
     broker::Statistics& statistics;
     broker::Switches& switches;

@@ -23,6 +23,7 @@ constexpr std::array kAll{
     &kAckRefused,
     &kAckDeadLetters,
     &kTransactions,
+    &kTimersRefused,
     &kQueuePushRequests,
     &kQueuePushMessages,
     &kQueuePopMessages,

@@ -109,6 +109,10 @@ inline constexpr Family kStatisticsAge{"queen_statistics_age_seconds", Kind::gau
 inline constexpr Family kPopMaintenance{"queen_pop_maintenance_mode_enabled", Kind::gauge, "",
     "1 while this broker answers pops with nothing because that is switched on."};
 
+// Timers.
+inline constexpr Family kTimersRefused{"queen_timers_schedule_rejected_total", Kind::counter, "reason",
+    "Requests to set timers that were refused, by why."};
+
 // Waiting pops.
 inline constexpr Family kParkedByQueue{"queen_parked_long_polls", Kind::gauge, "queue",
     "Pops parked on the queue now; discovery pops belong to none."};

@@ -105,6 +105,9 @@ const Statement kAddCounts{"add_counts", "select queen.add_counts_v1($1, $2, $3,
 
 const Statement kClusterFigures{"cluster_figures", "select queen.cluster_figures_v1($1)"};
 
+const Statement kQueuesEncrypted{"queues_encrypted",
+                                 "select encrypted from queen.queues_encrypted_v1($1, $2)"};
+
 const Statement kReadSwitches{"read_switches", "select * from queen.read_switches_v1()"};
 
 const Statement kSetSwitch{"set_switch", "select queen.set_switch_v1($1, $2)"};
@@ -273,6 +276,7 @@ std::span<const Statement* const> all() {
         &kReseedWindowPage,
         &kAddCounts,
         &kClusterFigures,
+        &kQueuesEncrypted,
         &kReadSwitches,
         &kSetSwitch,
         &kStatsOverview,

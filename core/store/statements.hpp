@@ -55,6 +55,7 @@ extern const Statement kTaskRelease;
 
 extern const Statement kAddCounts;
 extern const Statement kClusterFigures;
+extern const Statement kQueuesEncrypted;
 extern const Statement kReadSwitches;
 extern const Statement kSetSwitch;
 extern const Statement kStatsOverview;
