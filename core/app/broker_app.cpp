@@ -3,6 +3,7 @@
 #include "app/broker_metrics.hpp"
 #include "app/candidates_report.hpp"
 #include "app/embedded_postgres.hpp"
+#include "app/mesh_report.hpp"
 #include "app/part_options.hpp"
 #include "app/plugin_services.hpp"
 #include "auth/authenticator.hpp"
@@ -20,8 +21,10 @@
 #include "broker/groups.hpp"
 #include "broker/maintenance/retention.hpp"
 #include "broker/maintenance/scheduler.hpp"
+#include "broker/meshes.hpp"
 #include "broker/message_browser.hpp"
 #include "broker/parking.hpp"
+#include "broker/peer_hints.hpp"
 #include "broker/pop.hpp"
 #include "broker/push.hpp"
 #include "broker/repairs.hpp"
@@ -98,12 +101,15 @@ struct BrokerApp::Parts {
     Result<void> plan_maintenance(const std::stop_token& stop);
     Result<void> open_network(const std::stop_token& stop);
     void open_system();
+    void open_mesh();
+    Result<void> start_meshes();
     void read_switches();
 
     const settings::Settings settings;
     const std::vector<settings::Effective> effective; ///< what options of plugins inherit from
     const SystemClock& clock = SystemClock::instance();
     std::unique_ptr<EmbeddedPostgres> postgres;
+    std::string conninfo;
     std::unique_ptr<store::Executor> executor;
     std::optional<store::Asker> asker; ///< of every port
     std::unique_ptr<store::PgStore> store;
@@ -122,7 +128,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<pluginhost::PluginHost> plugins;
     std::vector<BrokerMetrics::NamedSource> counted_sources;
     std::unique_ptr<broker::Sources> sources;
-    std::shared_ptr<const Cipher> cipher;     ///< null: no key
+    std::unique_ptr<broker::Meshes> meshes;
+    std::shared_ptr<const Cipher> cipher; ///< null: no key
+    std::shared_ptr<broker::Encryption> encryption;
     std::unique_ptr<TickerThread> key_reader; ///< reads published keys, which may take seconds
     std::shared_ptr<const auth::Verifier> verifier; ///< null: authentication is off
     std::shared_ptr<metrics::Activity> activity;
@@ -144,6 +152,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::MovedCursors> moved_cursors;
     std::unique_ptr<broker::Groups> groups;
     std::shared_ptr<broker::RepairReader> repairs;
+    std::unique_ptr<broker::PeerHints> peer_hints;
     std::unique_ptr<broker::FigureReads> browsing; ///< lists of messages and of dead letters
     std::unique_ptr<broker::DeadLetters> letters;
     std::unique_ptr<broker::MessageBrowser> messages;
@@ -215,21 +224,22 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
         postgres = std::move(*started);
         url = postgres->conninfo();
     }
-    auto conninfo = store::complete_conninfo(url);
-    if (!conninfo) {
-        return fail(std::move(conninfo).error());
+    auto complete = store::complete_conninfo(url);
+    if (!complete) {
+        return fail(std::move(complete).error());
     }
-    store::Installer installer(*conninfo, {.apply = settings.database.apply_schema});
+    conninfo = std::move(*complete);
+    store::Installer installer(conninfo, {.apply = settings.database.apply_schema});
     const std::stop_callback interrupt(stop, [&installer] { installer.interrupt(); });
     auto installed = installer.run();
     if (!installed) {
         return fail(std::move(installed).error());
     }
     const auto limits = store::StatementLimits::around(settings.database.statement_timeout);
-    const auto canceller = std::make_shared<store::Canceller>(*conninfo, kCancelPatience);
+    const auto canceller = std::make_shared<store::Canceller>(conninfo, kCancelPatience);
     executor = std::make_unique<store::Executor>(
         store::Executor::Options{.sessions = sessions},
-        [conninfo = *conninfo, limits, canceller]() -> std::unique_ptr<store::Session> {
+        [conninfo = conninfo, limits, canceller]() -> std::unique_ptr<store::Session> {
             return std::make_unique<store::PgSession>(conninfo, limits, canceller);
         },
         clock);
@@ -244,7 +254,7 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     form_store = std::make_unique<store::PgFormStore>(*asker);
     letter_store = std::make_unique<store::PgLetterStore>(*asker);
     message_store = std::make_unique<store::PgMessageStore>(*asker);
-    Poco::Logger::get("queend").information("database " + store::describe_conninfo(*conninfo) +
+    Poco::Logger::get("queend").information("database " + store::describe_conninfo(conninfo) +
                                             " sessions=" + std::to_string(sessions));
     return {};
 }
@@ -255,7 +265,8 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
     plugin_services = std::make_unique<PluginServices>(
         *parking, *store, *executor, *ticker, clock,
         broker::Reseeder::Options{.parallel = background_reads(session_count(settings)),
-                                  .wait = settings.database.statement_timeout});
+                                  .wait = settings.database.statement_timeout},
+        conninfo);
     plugins = std::make_unique<pluginhost::PluginHost>(
         pluginhost::PluginHost::Config{.folders = settings.plugin_folders,
                                        .environment = settings::process_environment(),
@@ -280,7 +291,35 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
                         settings.default_source + "' is no candidate source");
     }
     sources = std::make_unique<broker::Sources>(std::move(entries), settings.default_source);
+    std::vector<broker::Meshes::Entry> links;
+    for (auto& loaded : plugins->meshes()) {
+        links.push_back({loaded.name, std::move(loaded.mesh)});
+    }
+    meshes = std::make_unique<broker::Meshes>(std::move(links));
     plugin_services->attach(*plugins);
+    return {};
+}
+
+/// What other brokers say, before a mesh could hear them.
+void BrokerApp::Parts::open_mesh() {
+    peer_hints = std::make_unique<broker::PeerHints>(
+        *store, *pop, *announcer, *parking, *encryption, *executor, clock,
+        broker::PeerHints::Told{.moved = [this] { repairs->poke(); },
+                                .switched = [this] { switches->refresh(); }},
+        broker::PeerHints::Options{.tenants = settings.tenancy.header,
+                                   .wait = settings.database.statement_timeout});
+    plugin_services->hear(*peer_hints);
+}
+
+/// Once this broker serves pops: what peers say from here on reaches those who wait.
+Result<void> BrokerApp::Parts::start_meshes() {
+    for (const auto& entry : meshes->all()) {
+        try {
+            entry.link->start();
+        } catch (const std::exception& e) {
+            return fail(Errc::invalid_argument, e.what());
+        }
+    }
     return {};
 }
 
@@ -346,7 +385,7 @@ Result<void> BrokerApp::Parts::plan_maintenance(const std::stop_token&) {
 Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     const auto wait = settings.database.statement_timeout;
     activity = std::make_shared<metrics::Activity>(clock);
-    announcer = std::make_unique<broker::Announcer>(*sources, *parking);
+    announcer = std::make_unique<broker::Announcer>(*sources, *parking, meshes.get());
     if (settings.dedup.cache) {
         dedup = std::make_unique<broker::DedupCache>(
             *store, *ticker, clock,
@@ -358,7 +397,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                                             Poco::Logger::get("queend").warning(text);
                                         }});
     }
-    const auto encryption = std::make_shared<broker::Encryption>(cipher);
+    encryption = std::make_shared<broker::Encryption>(cipher);
     push = std::make_unique<broker::Push>(
         *store, *announcer, clock,
         broker::Push::Options{.zstd_level = static_cast<int>(settings.zstd_level),
@@ -371,7 +410,14 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         broker::Switches::Options{
             .wait = wait,
             .every = settings.system.switches_refresh,
-            .log = [](const std::string& line) { Poco::Logger::get("queend").warning(line); }});
+            .log = [](const std::string& line) { Poco::Logger::get("queend").warning(line); },
+            .was_set =
+                [this](SwitchKey key, bool enabled) {
+                    plugin::Hint hint{.kind = plugin::HintKind::switched, .enabled = enabled};
+                    hint.subject =
+                        key == SwitchKey::maintenance ? "maintenance" : "pop_maintenance";
+                    announcer->tell_peers(hint);
+                }});
     pop = std::make_unique<broker::Pop>(
         *store, *sources, *announcer, *parking, *executor, *ticker, clock,
         broker::Pop::Options{.wait = wait,
@@ -412,6 +458,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
          .jitter = [random = std::minstd_rand(std::random_device{}())]() mutable {
              return std::uniform_real_distribution<double>()(random);
          }});
+    open_mesh();
     browsing = std::make_unique<broker::FigureReads>(clock, wait);
     letters = std::make_unique<broker::DeadLetters>(
         *letter_store, *announcer, *browsing, clock,
@@ -427,6 +474,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .ack_registry = ack_registry.get(),
                              .dedup = dedup.get(),
                              .sources = counted_sources,
+                             .meshes = *meshes,
+                             .peer_hints = *peer_hints,
                              .reseeds = [this] { return plugin_services->reseeds(); },
                              .plugins = [this] { return plugins->status(); },
                              .tasks = [this] { return scheduler->stats(); },
@@ -456,6 +505,11 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
             [this](json::Writer& writer) {
                 write_candidates(writer, settings.default_source, *plugins);
             },
+        .mesh =
+            [this](json::Writer& writer) {
+                write_mesh(writer, *meshes, peer_hints->stats(), peer_hints->waiting(),
+                           plugins->status());
+            },
         .metrics = [this](json::Writer& writer) { metrics->write_json(writer); },
         .prometheus =
             [this](std::function<void(http::Reply)> reply) {
@@ -479,6 +533,9 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     cluster_counts->start();
     repairs->start();
     front->start();
+    if (auto started = start_meshes(); !started) {
+        return started;
+    }
     scheduler->start();
     return {};
 }
@@ -521,8 +578,16 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.repairs) {
         parts.repairs->stop();
     }
+    if (parts.peer_hints) {
+        parts.peer_hints->stop();
+    }
     if (parts.front) {
         parts.front->stop(grace);
+    }
+    if (parts.meshes) { // peers have heard of all that was answered
+        for (const auto& entry : parts.meshes->all()) {
+            entry.link->stop();
+        }
     }
     if (parts.scheduler) {
         parts.scheduler->stop(grace); // turns are given back while there are workers

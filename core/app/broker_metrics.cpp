@@ -37,6 +37,7 @@ std::string BrokerMetrics::prometheus(const ClusterFigures* cluster) const {
     for (const auto& [name, source] : parts_.sources) {
         collect_source(page, name, *source);
     }
+    collect_meshes(page, parts_.meshes, parts_.peer_hints.stats(), parts_.peer_hints.waiting());
     collect_reseeds(page, parts_.reseeds());
     collect_plugins(page, parts_.plugins());
     collect_tasks(page, parts_.tasks());

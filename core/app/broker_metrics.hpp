@@ -29,6 +29,8 @@ public:
         const broker::AckRegistry* ack_registry; ///< null when switched off
         const broker::DedupCache* dedup;         ///< null when switched off
         std::vector<NamedSource> sources;
+        const broker::Meshes& meshes;
+        const broker::PeerHints& peer_hints;
         std::function<broker::Reseeder::Stats()> reseeds;
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;
         std::function<std::vector<broker::Scheduler::TaskStats>()> tasks;

@@ -26,6 +26,12 @@ void CandidateFigures::add(std::string_view name, double value) {
     }
 }
 
+std::optional<double> CandidateFigures::value(std::string_view name) const {
+    const auto known = std::find_if(all_.begin(), all_.end(),
+                                    [&](const auto& figure) { return figure.first == name; });
+    return known == all_.end() ? std::nullopt : std::optional(known->second);
+}
+
 void CandidateFigures::write(json::Writer& writer) const {
     writer.begin_object();
     for (const auto& [name, value] : all_) {

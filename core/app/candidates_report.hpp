@@ -2,6 +2,7 @@
 #include "base/json.hpp"
 #include "pluginhost/plugin_host.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,7 +10,7 @@
 
 namespace queen::app {
 
-/// A source's figures as they come: each name once, the last value counts. A plugin is trusted, yet
+/// A plugin's figures as they come: each name once, the last value counts. A plugin is trusted, yet
 /// what it says must not break the answer or fill it, so names that are empty or over kLongestName
 /// and figures beyond kMost are left out, and what is no finite number is null.
 class CandidateFigures final : public plugin::Stats {
@@ -19,6 +20,7 @@ public:
 
     void add(std::string_view name, double value) override;
     void write(json::Writer& writer) const; ///< one object
+    std::optional<double> value(std::string_view name) const;
 
 private:
     std::vector<std::pair<std::string, double>> all_;

@@ -236,9 +236,31 @@ void collect_source(Page& page, std::string_view name, broker::CountedSource& so
     }
     page.add(m::kNames, {name}, number(counters.names.value()));
     page.add(m::kMarks, {name}, number(counters.marks.value()));
-    m::SourceFigures figures(page, name);
+    m::PluginFigures figures(page, m::kSourceFigures, name);
     source.stats(figures);
     page.add(m::kFiguresDropped, {name}, number(figures.dropped()));
+}
+
+void collect_meshes(Page& page, const broker::Meshes& meshes, const broker::PeerHints::Stats& stats,
+                    std::size_t waiting) {
+    for (const auto kind : broker::kHintKinds) {
+        page.add(m::kHintsPublished, {broker::to_string(kind)},
+                 number(meshes.published().value(kind)));
+        page.add(m::kHintsHeard, {broker::to_string(kind)}, number(stats.heard.value(kind)));
+    }
+    page.add(m::kHintsRefused, {"malformed"}, number(stats.malformed.value()));
+    page.add(m::kHintsRefused, {"other_tenant"}, number(stats.foreign.value()));
+    page.add(m::kHintsRefused, {"no_tenant"}, number(stats.nobody.value()));
+    page.add(m::kHintsRefused, {"overflow"}, number(stats.overflowed.value()));
+    page.add(m::kHintsFannedOut, number(stats.fanned_out.value()));
+    page.add(m::kHintsWaiting, number(waiting));
+    page.add(m::kHintConfigReads, {"failed"}, number(stats.config_reads_failed.value()));
+    page.add(m::kHintConfigReads, {"done"}, number(stats.config_reads_done.value()));
+    for (const auto& entry : meshes.all()) {
+        m::PluginFigures figures(page, m::kMeshFigures, entry.name);
+        entry.link->stats(figures);
+        page.add(m::kMeshFiguresDropped, {entry.name}, number(figures.dropped()));
+    }
 }
 
 void collect_reseeds(Page& page, const broker::Reseeder::Stats& reseeds) {

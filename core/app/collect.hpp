@@ -7,7 +7,9 @@
 #include "broker/dedup_cache.hpp"
 #include "broker/maintenance/retention.hpp"
 #include "broker/maintenance/scheduler.hpp"
+#include "broker/meshes.hpp"
 #include "broker/parking.hpp"
+#include "broker/peer_hints.hpp"
 #include "broker/reseed.hpp"
 #include "broker/switches.hpp"
 #include "http/front.hpp"
@@ -43,6 +45,9 @@ void collect_ack_registry(metrics::Page& page, const broker::AckRegistry::Stats&
 void collect_dedup(metrics::Page& page, const broker::DedupCache::Stats& dedup);
 /// Asks the source for its own figures: a call into a plugin, measured as all are.
 void collect_source(metrics::Page& page, std::string_view name, broker::CountedSource& source);
+/// What was told to other brokers and heard of them. Asks each mesh for its own figures, as above.
+void collect_meshes(metrics::Page& page, const broker::Meshes& meshes,
+                    const broker::PeerHints::Stats& stats, std::size_t waiting);
 void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds);
 void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
 void collect_tasks(metrics::Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks);

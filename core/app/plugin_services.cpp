@@ -40,15 +40,16 @@ broker::Reseeder::Options with_wakes(broker::Reseeder::Options walks, broker::Pa
 } // namespace
 
 PluginServices::PluginServices(broker::Parking& parking, Store& store, Workers& workers,
-                               Ticker& ticker, const Clock& clock, broker::Reseeder::Options walks)
+                               Ticker& ticker, const Clock& clock, broker::Reseeder::Options walks,
+                               std::string conninfo)
     : parking_(parking), clock_(clock), ticks_(pluginhost::TickDriver::make(ticker, clock)),
-      reseeder_(
-          store, workers, clock,
-          [this](std::string_view name) -> broker::SourcePtr {
-              const auto* host = host_.load();
-              return host != nullptr ? host->source(name) : nullptr;
-          },
-          with_wakes(std::move(walks), parking)) {}
+      conninfo_(std::move(conninfo)), reseeder_(
+                                          store, workers, clock,
+                                          [this](std::string_view name) -> broker::SourcePtr {
+                                              const auto* host = host_.load();
+                                              return host != nullptr ? host->source(name) : nullptr;
+                                          },
+                                          with_wakes(std::move(walks), parking)) {}
 
 pluginhost::HostServices PluginServices::services() {
     const auto wake = [this](const plugin::Queue& queue, std::string_view group,
@@ -63,7 +64,14 @@ pluginhost::HostServices PluginServices::services() {
             .log = log,
             .wake = wake,
             .reseed = reseed,
-            .tick_at = [ticks = ticks_](SteadyTime when) { ticks->pull(when); }};
+            .tick_at = [ticks = ticks_](SteadyTime when) { ticks->pull(when); },
+            .heard =
+                [this](std::string_view, std::span<const plugin::Hint> hints) {
+                    if (auto* const peers = hints_.load()) {
+                        peers->heard(hints);
+                    }
+                },
+            .conninfo = conninfo_};
 }
 
 void PluginServices::attach(pluginhost::PluginHost& host) {

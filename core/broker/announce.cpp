@@ -25,6 +25,20 @@ void Announcer::arrived(std::string_view tenant, std::string_view queue, plugin:
                              : Parking::Urgency::at_once;
     parking_.wake(key, {}, partitions, partitions.size(), urgency);
     parking_.wake(discovery_gate(tenant), {}, {}, partitions.size(), urgency);
+    if (origin == plugin::Origin::peer || meshes_ == nullptr || !meshes_->listened()) {
+        return;
+    }
+    std::vector<plugin::Hint> hints;
+    hints.reserve(partitions.size());
+    for (const auto partition : partitions) {
+        hints.push_back({.kind = plugin::HintKind::stored,
+                         .tenant = tenant,
+                         .queue = queue,
+                         .partition = partition,
+                         .group = {},
+                         .subject = {}});
+    }
+    meshes_->publish(hints);
 }
 
 void Announcer::released(std::string_view tenant, std::string_view queue,
@@ -57,6 +71,19 @@ void Announcer::forget(std::string_view tenant, std::string_view queue, std::str
     const auto key = queue_key(tenant, queue);
     parking_.wake(key, group, {}, 1, Parking::Urgency::at_once);
     parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
+}
+
+void Announcer::wake(std::string_view tenant, std::string_view queue, std::string_view group,
+                     std::string_view partition) {
+    const std::span partitions(&partition, partition.empty() ? 0 : 1);
+    parking_.wake(queue_key(tenant, queue), group, partitions, 1, Parking::Urgency::at_once);
+    parking_.wake(discovery_gate(tenant), group, {}, 1, Parking::Urgency::at_once);
+}
+
+void Announcer::tell_peers(const plugin::Hint& hint) {
+    if (meshes_ != nullptr && meshes_->listened()) {
+        meshes_->publish({&hint, 1});
+    }
 }
 
 void Announcer::moved(std::string_view tenant, std::string_view queue, std::string_view group,

@@ -15,6 +15,17 @@ void MovedCursors::tell(const Repair& repair) {
     announcer_.forget(repair.tenant, repair.queue, repair.group);
 }
 
+void MovedCursors::made(const Repair& repair) {
+    tell(repair);
+    announcer_.tell_peers(
+        {.kind = plugin::HintKind::moved,
+         .tenant = repair.tenant,
+         .queue = repair.queue,
+         .partition = repair.partition ? std::string_view(*repair.partition) : std::string_view(),
+         .group = repair.group,
+         .subject = {}});
+}
+
 void Groups::list(const std::string& tenant, Done<std::optional<std::string>> done) {
     figures_.ask(
         figure_question("groups", {tenant}),
@@ -59,7 +70,7 @@ void Groups::seek(Seek seek, Done<SeekOutcome> done) {
                     if (outcome) {
                         repair.partition_id = outcome->partition_id;
                         repair.waits = outcome->waits;
-                        moved_.tell(repair);
+                        moved_.made(repair);
                     }
                     done(std::move(outcome));
                 });
@@ -72,7 +83,7 @@ void Groups::remove(std::string tenant, std::string group, std::optional<std::st
         [this, tenant, group, done = std::move(done)](Result<RemovedGroup> removed) {
             if (removed) {
                 for (const auto& name : removed->queues) {
-                    moved_.tell({.tenant = tenant,
+                    moved_.made({.tenant = tenant,
                                  .queue = name,
                                  .group = group,
                                  .partition = {},

@@ -2,7 +2,8 @@
 //
 // What a source keeps in memory says nothing of cursors that go back: it would go on believing that
 // there is nothing until its next walk. So whoever moves cursors tells every source, then wakes who
-// waits, and both before the answer goes out (GRP-8). Other brokers read of it (repairs.hpp).
+// waits, and both before the answer goes out (GRP-8). Other brokers read of it (repairs.hpp), and
+// at once where a mesh tells them to.
 //
 //   one partition of a queue without delay and window: that partition is marked for the group and
 //       what waits for its lease is let go
@@ -23,6 +24,8 @@ class MovedCursors {
 public:
     MovedCursors(Pop& pop, Announcer& announcer) : pop_(pop), announcer_(announcer) {}
     void tell(const Repair& repair);
+    /// The same, of cursors that this broker moved: other brokers hear of it.
+    void made(const Repair& repair);
 
 private:
     Pop& pop_;

@@ -521,24 +521,22 @@ Parking::Statistics Parking::statistics() const noexcept {
 std::vector<std::pair<std::string, std::uint64_t>> Parking::parked_by_queue() const {
     std::vector<std::pair<std::string, std::uint64_t>> out;
     for (const auto& shard : shards_) {
-        std::size_t bucket = 0;
-        for (bool more = true; more;) {
-            const std::lock_guard lock(shard->mutex);
-            const auto& gates = shard->gates;
-            const auto end = std::min(gates.bucket_count(), bucket + kBucketsAtOnce);
-            for (; bucket < end; ++bucket) {
-                for (auto at = gates.begin(bucket); at != gates.end(bucket); ++at) {
-                    const std::string_view key = at->first;
-                    const auto queue = key.substr(key.find(kKeySeparator) + 1);
-                    if (at->second->parked > 0 && !queue.empty()) {
-                        out.emplace_back(queue, at->second->parked);
-                    }
-                }
+        visit_in_slices(shard->mutex, shard->gates, [&out](const auto& entry) {
+            const std::string_view key = entry.first;
+            const auto queue = key.substr(key.find(kKeySeparator) + 1);
+            if (entry.second->parked > 0 && !queue.empty()) {
+                out.emplace_back(queue, entry.second->parked);
             }
-            more = bucket < gates.bucket_count();
-        }
+        });
     }
     return out;
+}
+
+void Parking::add_holders(QueueHolders& holders) const {
+    for (const auto& shard : shards_) {
+        visit_in_slices(shard->mutex, shard->gates,
+                        [&holders](const auto& entry) { add_holder(holders, entry.first); });
+    }
 }
 
 } // namespace queen::broker

@@ -23,6 +23,7 @@
 #pragma once
 #include "base/counter.hpp"
 #include "base/workers.hpp"
+#include "broker/queue_holders.hpp"
 
 #include <queen/plugin/types.hpp>
 
@@ -173,10 +174,12 @@ public:
     /// for all of it, and a gate that comes or goes meanwhile may be missing or counted twice.
     /// @thread any
     std::vector<std::pair<std::string, std::uint64_t>> parked_by_queue() const;
+    /// Adds the tenants of whom somebody waits at a queue that is asked for; locks as above.
+    /// @thread any
+    void add_holders(QueueHolders& holders) const;
 
 private:
     using Resumes = std::vector<std::shared_ptr<Waiter>>;
-    static constexpr std::size_t kBucketsAtOnce = 256; ///< of a shard's map, in one lock
     Shard& shard_of(std::string_view gate) noexcept;
     Resumes take_everyone();
     void exit(Place& place);

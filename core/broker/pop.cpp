@@ -583,6 +583,10 @@ void Pop::configured(std::string_view tenant, std::string_view queue,
     impl_->configs.learn(queue_key(tenant, queue), settings);
 }
 
+QueueConfigs& Pop::configs() noexcept {
+    return impl_->configs;
+}
+
 void Pop::forget(std::string_view tenant, std::string_view queue) {
     const auto key = queue_key(tenant, queue);
     impl_->seeded.forget(key);

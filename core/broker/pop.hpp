@@ -79,6 +79,8 @@ public:
     void close();
     /// Settings of a queue as they are from now on: waiting pops go by them at their next look.
     void configured(std::string_view tenant, std::string_view queue, const QueueSettings& settings);
+    /// What pops remember of the settings of queues. @thread any
+    QueueConfigs& configs() noexcept;
     /// A queue is gone: what was learnt about it is dropped.
     void forget(std::string_view tenant, std::string_view queue);
     /// Whether the group is known there is open again: its next pop makes first contact.

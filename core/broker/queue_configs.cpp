@@ -44,4 +44,9 @@ void QueueConfigs::forget(const std::string& queue_key) {
     settings_.erase(queue_key);
 }
 
+void QueueConfigs::add_holders(QueueHolders& holders) const {
+    visit_in_slices(mutex_, settings_,
+                    [&holders](const auto& entry) { add_holder(holders, entry.first); });
+}
+
 } // namespace queen::broker

@@ -1,4 +1,6 @@
 #pragma once
+#include "broker/queue_holders.hpp"
+
 #include <queen/plugin/candidates.hpp>
 
 #include <atomic>
@@ -29,6 +31,8 @@ public:
     /// atomic load (MW-2).
     Nanoseconds min_pop_wait(const std::string& queue_key) const;
     void forget(const std::string& queue_key);
+    /// Adds the tenants of whose queues something is known. Locks for a part at a time.
+    void add_holders(QueueHolders& holders) const;
 
     static constexpr std::size_t kMaxQueues = 100'000; ///< beyond: start over
 

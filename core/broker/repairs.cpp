@@ -16,7 +16,7 @@ void RepairReader::start() {
         const std::lock_guard lock(mutex_);
         running_ = true;
     }
-    read();
+    poke();
 }
 
 void RepairReader::stop() {
@@ -24,15 +24,39 @@ void RepairReader::stop() {
     running_ = false;
 }
 
-bool RepairReader::running() const {
-    const std::lock_guard lock(mutex_);
-    return running_;
+void RepairReader::poke() {
+    Ticker::Id timer = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        if (!running_) {
+            return;
+        }
+        if (reading_) {
+            again_ = true;
+            return;
+        }
+        reading_ = true;
+        timer = std::exchange(timer_, 0);
+    }
+    if (timer != 0) {
+        ticker_.cancel(timer);
+    }
+    read();
+}
+
+void RepairReader::due(std::uint64_t turn) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!running_ || reading_ || turn != turn_) {
+            return; // somebody poked it meanwhile
+        }
+        reading_ = true;
+        timer_ = 0;
+    }
+    read();
 }
 
 void RepairReader::read() {
-    if (!running()) {
-        return;
-    }
     store_.repairs(clock_.now() + options_.wait,
                    [self = shared_from_this()](const Result<std::vector<Repair>>& repairs) {
                        self->got(repairs);
@@ -58,25 +82,48 @@ void RepairReader::got(const Result<std::vector<Repair>>& repairs) {
     for (const Repair* repair : changed) {
         tell_(*repair);
     }
-    arm();
+    finish();
 }
 
-void RepairReader::arm() {
-    if (!running()) {
+void RepairReader::finish() {
+    bool again = false;
+    std::uint64_t turn = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        again = std::exchange(again_, false) && running_;
+        reading_ = again;
+        turn = ++turn_;
+        if (!again && !running_) {
+            return;
+        }
+    }
+    if (again) {
+        read();
         return;
     }
     const double spread = 0.75 + 0.5 * (options_.jitter ? options_.jitter() : 0.5);
     const auto pause = std::chrono::duration_cast<Nanoseconds>(options_.interval * spread);
     // The ticker only hands on.
-    ticker_.at(clock_.now() + pause, [weak = weak_from_this()] {
+    const auto timer = ticker_.at(clock_.now() + pause, [weak = weak_from_this(), turn] {
         if (const auto self = weak.lock()) {
-            self->workers_.post([weak] {
+            self->workers_.post([weak, turn] {
                 if (const auto alive = weak.lock()) {
-                    alive->read();
+                    alive->due(turn);
                 }
             });
         }
     });
+    bool keep = false;
+    {
+        const std::lock_guard lock(mutex_);
+        keep = turn == turn_ && !reading_;
+        if (keep) {
+            timer_ = timer;
+        }
+    }
+    if (!keep) { // somebody poked it meanwhile
+        ticker_.cancel(timer);
+    }
 }
 
 } // namespace queen::broker

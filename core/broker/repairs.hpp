@@ -8,7 +8,8 @@
 // It compares rows one by one, never with the latest time seen: a row's time is taken before its
 // commit, so one that commits late is older than what was seen meanwhile (F-44). The broker's own
 // repairs come by once more: candidates are forgotten twice, which is cheaper than to know them.
-// The hints of a mesh would say the same sooner; this is the path that needs none.
+// This is the path that needs no mesh; where there is one, its hints pull the next read forward
+// (peer_hints.hpp), so that what is believed still comes from the database.
 #pragma once
 #include "base/workers.hpp"
 #include "broker/groups.hpp"
@@ -24,7 +25,7 @@ namespace queen::broker {
 
 /// Shared, because a task or an answer may come after the end.
 ///
-/// Invariant: from start() to stop() one read or one timer is under way, never two.
+/// Invariant: from start() to stop() one read or one timer is under way, never two, and never both.
 /// Locks: `mutex_` is a leaf; store, ticker, workers and `tell` are called with nothing held.
 /// @source GRP-9, F-43, F-44, HL-15
 class RepairReader final : public std::enable_shared_from_this<RepairReader> {
@@ -46,6 +47,9 @@ public:
 
     /// Reads at once: what was repaired before this broker listened is told as well.
     void start();
+    /// Reads now, or once more after the read that is under way: that one may have begun before
+    /// whatever the caller knows of. @thread any
+    void poke();
     /// Nothing is read or armed after it; a `tell` that runs goes on.
     void stop();
 
@@ -61,10 +65,10 @@ private:
                  Options options)
         : store_(store), ticker_(ticker), workers_(workers), clock_(clock), tell_(std::move(tell)),
           options_(std::move(options)) {}
-    bool running() const;
     void read();
     void got(const Result<std::vector<Repair>>& repairs);
-    void arm();
+    void finish();
+    void due(std::uint64_t turn);
 
     GroupStore& store_;
     Ticker& ticker_;
@@ -73,8 +77,12 @@ private:
     const Tell tell_;
     const Options options_;
 
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
     bool running_ = false;
+    bool reading_ = false;
+    bool again_ = false;     ///< once more after this read
+    std::uint64_t turn_ = 0; ///< of the timer: an older one that comes late is void
+    Ticker::Id timer_ = 0;
     std::map<Key, Seen> seen_; ///< as of the last read that succeeded
 };
 

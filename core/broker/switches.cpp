@@ -111,6 +111,32 @@ void Switches::read(Done<void> done) {
     });
 }
 
+void Switches::refresh() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!running_) {
+            return;
+        }
+        if (refreshing_) {
+            refresh_again_ = true;
+            return;
+        }
+        refreshing_ = true;
+    }
+    read([this](const Result<void>&) { refreshed(); });
+}
+
+void Switches::refreshed() {
+    {
+        const std::lock_guard lock(mutex_);
+        refreshing_ = std::exchange(refresh_again_, false) && running_;
+        if (!refreshing_) {
+            return;
+        }
+    }
+    read([this](const Result<void>&) { refreshed(); });
+}
+
 void Switches::apply(const SwitchStates& states) {
     bool paused = false;
     std::vector<std::string> lines;
@@ -165,6 +191,9 @@ void Switches::set_next() {
                 auto states = known();
                 of(states, key) = enabled;
                 apply(states);
+                if (options_.was_set) {
+                    options_.was_set(SwitchKey::pop_maintenance, paused);
+                }
             }
             Done<SwitchStates> done;
             bool more = false;

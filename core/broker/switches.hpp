@@ -6,6 +6,8 @@
 //
 //   set   -> waits for the sets before it -> database -> known here -> answer
 //   poll  -> database -> known here, unless a set began or ended meanwhile: its read may be older
+//
+// What another broker says through a mesh is never believed: it only makes this one read.
 #pragma once
 #include "base/workers.hpp"
 #include "broker/parking.hpp"
@@ -34,6 +36,8 @@ public:
         std::chrono::milliseconds wait{30'000};        ///< for a session
         std::chrono::milliseconds every{60'000};       ///< between two reads
         std::function<void(const std::string&)> log{}; ///< a line when something changed or failed
+        /// A switch was set here and holds; before the answer goes out.
+        std::function<void(SwitchKey, bool enabled)> was_set{};
     };
     /// The first read after the start comes sooner than `every`: a broker that started while the
     /// database was away hears of a pause early.
@@ -46,6 +50,9 @@ public:
     void start(Done<void> done);
     /// No read begins any more.
     void stop();
+
+    /// Reads now, or once more after the refresh that is under way: another broker set a switch.
+    void refresh();
 
     bool pops_paused() const noexcept { return pops_paused_.load(std::memory_order_relaxed); }
     bool timers_schedule() const noexcept {
@@ -68,6 +75,7 @@ private:
     };
     void arm(std::chrono::milliseconds after);
     void read(Done<void> done);
+    void refreshed();
     void apply(const SwitchStates& states); // wakes who has to hear it
     void set_next();
 
@@ -85,6 +93,7 @@ private:
     std::deque<Wanted> wanted_;              ///< the first one is under way
     bool lost_ = false;                      ///< a set failed, and no read was believed since
     bool running_ = false;
+    bool refreshing_ = false, refresh_again_ = false;
     bool failing_ = false; ///< the last read failed, and that was logged
     Ticker::Id timer_ = 0;
 };

@@ -49,6 +49,8 @@ struct Services {
     std::function<void(json::Writer&)> plugins;
     /// Writes the whole answer of GET /api/v1/system/candidates.
     std::function<void(json::Writer&)> candidates;
+    /// Writes the whole answer of GET /internal/api/inter-instance/stats.
+    std::function<void(json::Writer&)> mesh;
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus; the answer comes on a worker.

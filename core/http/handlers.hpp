@@ -56,6 +56,7 @@ void shared_state(const std::shared_ptr<Call>& call);
 void refresh_statistics(const std::shared_ptr<Call>& call);
 void status(const std::shared_ptr<Call>& call);
 void candidates(const std::shared_ptr<Call>& call);
+void mesh(const std::shared_ptr<Call>& call);
 void metrics(const std::shared_ptr<Call>& call);
 void metrics_prometheus(const std::shared_ptr<Call>& call);
 void openapi(const std::shared_ptr<Call>& call);

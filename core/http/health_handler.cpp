@@ -42,4 +42,11 @@ void candidates(const std::shared_ptr<Call>& call) {
     call->reply(json_reply(std::move(body)));
 }
 
+void mesh(const std::shared_ptr<Call>& call) {
+    std::string body;
+    json::Writer writer(body);
+    call->services().mesh(writer);
+    call->reply(json_reply(std::move(body)));
+}
+
 } // namespace queen::http

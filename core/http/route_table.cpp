@@ -18,7 +18,8 @@ constexpr std::string_view kStreams = "streams";
 constexpr std::string_view kEphemeral = "ephemeral queues";
 constexpr std::string_view kFetch = "reading the log by offset";
 constexpr std::string_view kLocks = "locks";
-constexpr std::string_view kMesh = "the mesh's HTTP side";
+constexpr std::string_view kMesh =
+    "hints over HTTP (brokers tell each other through a mesh plugin)";
 constexpr std::string_view kConnectors = "connectors";
 constexpr std::string_view kReplication =
     "replication inside the broker (PostgreSQL does that here)";
@@ -44,6 +45,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/resources/namespaces", list_namespaces, {}},
     {"GET", "/api/v1/resources/tasks", list_tasks, {}},
     {"GET", "/api/v1/system/candidates", candidates, {}},
+    {"GET", "/internal/api/inter-instance/stats", mesh, {}},
     {"GET", "/health", health, {}},
     {"GET", "/status", status, {}},
     {"GET", "/metrics", metrics, {}},

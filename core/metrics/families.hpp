@@ -1,6 +1,6 @@
 // metrics/families.hpp - every family that /metrics/prometheus serves, in the order of the page. A
-// test holds docs/metrics.md against this list. What candidate sources name themselves is not in
-// it (page.hpp).
+// test holds docs/metrics.md against this list. What plugins name themselves is not in it
+// (page.hpp).
 #pragma once
 #include <cstdint>
 #include <span>
@@ -190,6 +190,24 @@ inline constexpr Family kMarks{"queen_candidates_marks_total", Kind::counter, "s
     "Marks given to a candidate source: partitions that got messages."};
 inline constexpr Family kFiguresDropped{"queen_candidates_figures_dropped", Kind::gauge, "source",
     "Figures of a candidate source that do not fit this page and were left out."};
+
+// Other brokers.
+inline constexpr Family kHintsPublished{"queen_peer_hints_published_total", Kind::counter, "kind",
+    "Hints to other brokers that were given to a mesh."};
+inline constexpr Family kHintsHeard{"queen_peer_hints_heard_total", Kind::counter, "kind",
+    "Hints of other brokers."};
+inline constexpr Family kHintsRefused{"queen_peer_hints_refused_total", Kind::counter, "reason",
+    "Hints of other brokers that were left out."};
+inline constexpr Family kHintsFannedOut{"queen_peer_hints_fanned_out_total", Kind::counter, "",
+    "Hints of other brokers that named no tenant and were taken for every tenant with such a queue."};
+inline constexpr Family kHintsWaiting{"queen_peer_hints_waiting", Kind::gauge, "",
+    "Hints of other brokers that wait for a worker now."};
+inline constexpr Family kHintConfigReads{"queen_peer_hints_settings_read_total", Kind::counter, "result",
+    "Settings of queues that were read because another broker changed them."};
+inline constexpr Family kMeshFiguresDropped{"queen_mesh_figures_dropped", Kind::gauge, "plugin",
+    "Figures of a mesh that do not fit this page and were left out."};
+
+// Walks and plugins.
 inline constexpr Family kWalks{"queen_reseed_walks_total", Kind::counter, "end",
     "Walks over a queue's partitions that candidate sources asked for, by how they ended."};
 inline constexpr Family kWalksNow{"queen_reseed_walks", Kind::gauge, "state",

@@ -12,10 +12,7 @@
 namespace queen::metrics {
 namespace {
 
-constexpr std::string_view kFigurePrefix = "queen_candidates_";
 constexpr std::size_t kFigureNameBytes = 64;
-constexpr std::string_view kFigureHelp =
-    "A figure that the candidate source gives of itself; the README of its plugin says what it is.";
 
 prometheus::MetricType type_of(Kind kind) {
     switch (kind) {
@@ -133,11 +130,12 @@ bool Page::add(const Family& family, const LabelValues& labels,
     return true;
 }
 
-bool Page::add_figure(std::string_view source, std::string_view name, double value) {
+bool Page::add_figure(const FigureKind& of, std::string_view plugin, std::string_view name,
+                      double value) {
     if (!fits_a_figure(name) || !std::isfinite(value)) {
         return false;
     }
-    const std::string full = std::string(kFigurePrefix).append(name);
+    const std::string full = std::string(of.prefix).append(name);
     const auto kind = full.ends_with("_total") ? Kind::counter : Kind::gauge;
     if ((kind == Kind::counter && value < 0) || model_->taken.contains(full)) {
         return false;
@@ -148,13 +146,13 @@ bool Page::add_figure(std::string_view source, std::string_view name, double val
         }
     }
     if (!model_->index.contains(full)) {
-        model_->announce(full, std::string(kFigureHelp), kind);
+        model_->announce(full, std::string(of.help), kind);
     }
-    return add({.name = full, .kind = kind, .labels = "source", .help = {}}, {source}, value);
+    return add({.name = full, .kind = kind, .labels = of.label, .help = {}}, {plugin}, value);
 }
 
-void SourceFigures::add(std::string_view name, double value) {
-    if (taken_ < kMostFigures && page_.add_figure(source_, name, value)) {
+void PluginFigures::add(std::string_view name, double value) {
+    if (taken_ < kMostFigures && page_.add_figure(kind_, plugin_, name, value)) {
         ++taken_;
     } else {
         ++dropped_;

@@ -28,6 +28,9 @@ const std::map<std::string, std::set<std::string>> kArrows{
     {"http", {"base", "model", "ports", "settings", "broker", "auth", "metrics"}},
 };
 
+/// Compiled into several of our plugins, seeing no more than they do. No plugin itself.
+const std::string kSharedByPlugins = "shared";
+
 std::string first_folder(const std::string& path) {
     return path.substr(0, path.find('/'));
 }
@@ -65,6 +68,7 @@ std::set<std::string> plugin_names(const Tree& tree) {
             names.insert(second_folder(path));
         }
     }
+    names.erase(kSharedByPlugins);
     return names;
 }
 
@@ -122,7 +126,8 @@ Findings plugins_stand_alone(const Tree& tree) {
             const bool foreign_by_quote =
                 include.quoted && !tree.contains(own + include.target) &&
                 !tree.contains(beside + include.target) &&
-                !(target == second_folder(path) && tree.contains("plugins/" + include.target));
+                !((target == second_folder(path) || target == kSharedByPlugins) &&
+                  tree.contains("plugins/" + include.target));
             if (ours_by_angle || foreign_by_quote) {
                 findings.push_back(place(tree, path, include.at) + "a plugin may not include " +
                                    include.target);

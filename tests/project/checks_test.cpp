@@ -54,6 +54,11 @@ TEST(ProjectChecks, APluginThatReachesIntoTheCoreIsFound) {
                                      {"plugins/ring/ring.hpp", "#include \"ring/slot.hpp\"\n"},
                                      {"plugins/ring/slot.hpp", ""}}),
                 IsEmpty());
+    EXPECT_THAT(plugins_stand_alone({{"plugins/ring/a.cpp", "#include \"shared/a.hpp\"\n"},
+                                     {"plugins/shared/a.hpp", "#include <map>\n"}}),
+                IsEmpty());
+    EXPECT_THAT(plugins_stand_alone({{"plugins/shared/a.hpp", "#include \"base/text.hpp\"\n"}}),
+                ElementsAre(HasSubstr("may not include base/text.hpp")));
     EXPECT_THAT(plugins_stand_alone({{"plugins/ring/a.cpp", "#include \"base/text.hpp\"\n"}}),
                 ElementsAre(HasSubstr("may not include base/text.hpp")));
     EXPECT_THAT(plugins_stand_alone({{"plugins/ring/a.cpp", "#include <base/text.hpp>\n"}}),

@@ -119,6 +119,15 @@ std::span<const Command> commands() {
                 "look is one\n"
                 "line.",
                 kCandidatesFlags, candidates},
+        Command{
+            "mesh",
+            "",
+            "Show the brokers that share the database, and what they tell each other.",
+            "Figures are those of the broker that is asked, since its start. SENT, RECEIVED and "
+            "DROPPED are\n"
+            "frames. A hint that is lost costs the time until a broker looks for itself.",
+            {},
+            mesh},
         Command{"maintenance",
                 "[push|pop on|off]",
                 "Show or set the switches of all brokers.",

@@ -48,6 +48,7 @@ Result<Exit> tasks(Session& session);
 Result<Exit> maintenance(Session& session);
 Result<Exit> stats_refresh(Session& session);
 Result<Exit> candidates(Session& session);
+Result<Exit> mesh(Session& session);
 Result<Exit> groups(Session& session);
 Result<Exit> lagging(Session& session);
 Result<Exit> seek(Session& session);

@@ -4,6 +4,7 @@
 #include "support/exposition.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
+#include "support/recording_mesh.hpp"
 #include "support/recording_source.hpp"
 #include "support/scripted_system_store.hpp"
 
@@ -96,6 +97,28 @@ protected:
         broker::CountedSource source(std::make_shared<ChattySource>());
         static_cast<void>(source.peek({}));
         collect_source(page, "mine", source);
+        auto mesh = std::make_shared<test::RecordingMesh>();
+        mesh->figures = {{"frames_sent_total", 21}, {"figures_dropped", 1}};
+        broker::Meshes meshes({{"net", mesh}});
+        broker::PeerHints::Stats hints;
+        std::uint64_t count = 0;
+        for (const auto kind : broker::kHintKinds) {
+            ++count;
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const plugin::Hint hint{.kind = kind};
+                meshes.publish({&hint, 1});
+                hints.heard.add(kind);
+                hints.heard.add(kind);
+            }
+        }
+        hints.malformed.add(31);
+        hints.foreign.add(32);
+        hints.nobody.add(33);
+        hints.overflowed.add(34);
+        hints.fanned_out.add(35);
+        hints.config_reads_done.add(36);
+        hints.config_reads_failed.add(37);
+        collect_meshes(page, meshes, hints, 38);
         collect_reseeds(page, {.full = 1,
                                .window = 2,
                                .failed = 3,
@@ -318,6 +341,22 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_parked_long_polls{queue=\"q\"}", "1"},
         {"queen_parked_pops", "1"},
         {"queen_wakes_total{cause=\"floor\"}", "0"},
+        {"queen_peer_hints_published_total{kind=\"stored\"}", "1"},
+        {"queen_peer_hints_published_total{kind=\"switched\"}", "5"},
+        {"queen_peer_hints_heard_total{kind=\"stored\"}", "2"},
+        {"queen_peer_hints_heard_total{kind=\"moved\"}", "4"},
+        {"queen_peer_hints_heard_total{kind=\"configured\"}", "6"},
+        {"queen_peer_hints_heard_total{kind=\"deleted\"}", "8"},
+        {"queen_peer_hints_refused_total{reason=\"malformed\"}", "31"},
+        {"queen_peer_hints_refused_total{reason=\"other_tenant\"}", "32"},
+        {"queen_peer_hints_refused_total{reason=\"no_tenant\"}", "33"},
+        {"queen_peer_hints_refused_total{reason=\"overflow\"}", "34"},
+        {"queen_peer_hints_fanned_out_total", "35"},
+        {"queen_peer_hints_settings_read_total{result=\"done\"}", "36"},
+        {"queen_peer_hints_settings_read_total{result=\"failed\"}", "37"},
+        {"queen_peer_hints_waiting", "38"},
+        {"queen_mesh_frames_sent_total{plugin=\"net\"}", "21"},
+        {"queen_mesh_figures_dropped{plugin=\"net\"}", "1"},
         {"queen_ack_registry_entries", "1"},
         {"queen_ack_registry_bytes", "2"},
         {"queen_ack_registry_hits_total", "3"},

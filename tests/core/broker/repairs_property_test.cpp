@@ -1,6 +1,7 @@
 // F-44: transactions that move cursors begin and commit in any order, readers read at any moment
 // and sometimes fail. Whatever a transaction moved is told to every broker by the read after its
-// commit, and told no more than there were reasons for.
+// commit, and told no more than there were reasons for. A poke makes a read that begins after it,
+// and leaves one read or one timer.
 #include "broker/repairs.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
@@ -19,14 +20,14 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Step {
-    enum Kind { begin, commit, tick, answer, fail, pass, prune, kinds };
+    enum Kind { begin, commit, tick, work, poke, answer, fail, pass, prune, kinds };
     int kind;
     std::uint8_t pick;
 };
 
 std::ostream& operator<<(std::ostream& out, const Step& step) {
-    static constexpr const char* kNames[] = {"begin", "commit", "tick", "answer",
-                                             "fail",  "pass",   "prune"};
+    static constexpr const char* kNames[] = {"begin",  "commit", "tick", "work", "poke",
+                                             "answer", "fail",   "pass", "prune"};
     return out << kNames[step.kind] << '#' << int{step.pick};
 }
 
@@ -36,7 +37,15 @@ public:
     World() {
         store_.on_repairs = [this](Done<std::vector<Repair>> done) {
             RC_ASSERT(!reading_); // never two reads at once
+            RC_ASSERT(ticker_.pending() == 0);
             reading_ = std::move(done);
+            // What commits from here on, this read does not see.
+            snapshot_.clear();
+            for (const auto& [queue, row] : table_) {
+                snapshot_.push_back(row);
+            }
+            seen_owed_ = std::exchange(owed_, {});
+            seen_changes_ = std::exchange(changes_, 0);
         };
         reader_->start();
     }
@@ -86,36 +95,39 @@ public:
         RC_ASSERT(ticker_.pending() <= 1);
         if (const auto next = ticker_.next()) {
             RC_ASSERT(!reading_);
-            ticker_.advance(*next - clock_.now());
-            workers_.run_all();
+            ticker_.advance(*next - clock_.now()); // the read itself waits for a worker
         }
+    }
+    void work() { workers_.run_all(); }
+    void poke() {
+        again_ = static_cast<bool>(reading_);
+        reader_->poke();
+        RC_ASSERT(reading_);
     }
     void answer() {
         if (!reading_) {
             return;
         }
         told_.clear();
-        std::vector<Repair> rows;
-        for (const auto& [queue, row] : table_) {
-            rows.push_back(row);
-        }
+        const auto owed = std::exchange(seen_owed_, {});
+        const auto changes = std::exchange(seen_changes_, 0);
         auto done = std::exchange(reading_, nullptr);
-        done(rows);
-        RC_ASSERT(told_.size() <= changes_); // what did not change is not told again
-        changes_ = 0;
-        for (const auto& [queue, partition] : owed_) {
+        done(std::vector<Repair>(snapshot_));
+        RC_ASSERT(told_.size() <= changes); // what did not change is not told again
+        for (const auto& [queue, partition] : owed) {
             RC_ASSERT(told_.contains({queue, "*"}) || told_.contains({queue, partition}));
         }
-        owed_.clear();
-        RC_ASSERT(ticker_.pending() == 1);
+        goes_on();
     }
     void fail() {
         if (reading_) {
             auto done = std::exchange(reading_, nullptr);
             told_.clear();
+            owed_.merge(seen_owed_);
+            changes_ += std::exchange(seen_changes_, 0);
             done(queen::fail(Errc::unavailable, "no database"));
             RC_ASSERT(told_.empty());
-            RC_ASSERT(ticker_.pending() == 1); // a failure is no end
+            goes_on(); // a failure is no end
         }
     }
     void pass(std::uint8_t pick) { now_ += pick % 3; }
@@ -128,11 +140,21 @@ public:
     }
 
 private:
+    /// After a read: another one at once when somebody poked meanwhile, else a timer.
+    void goes_on() {
+        const bool again = std::exchange(again_, false);
+        RC_ASSERT(static_cast<bool>(reading_) == again);
+        RC_ASSERT(ticker_.pending() == (again ? 0u : 1u));
+    }
+
     int now_ = 1'000;
+    bool again_ = false; ///< poked during the read
+    std::vector<Repair> snapshot_;
+    std::size_t seen_changes_ = 0; ///< of the read that is under way, as changes_ and owed_
     std::vector<Repair> open_;
     std::map<std::string, Repair> table_; ///< by queue: there is one group
     std::size_t changes_ = 0;             ///< since the last answer
-    std::set<std::pair<std::string, std::string>> owed_, told_;
+    std::set<std::pair<std::string, std::string>> owed_, seen_owed_, told_;
 
     test::ManualClock clock_;
     test::ManualTicker ticker_{clock_};
@@ -165,6 +187,12 @@ RC_GTEST_PROP(Repairs, F44_NoRepairIsMissedWhateverOrderTheyCommitIn, ()) {
         case Step::tick:
             world.tick();
             break;
+        case Step::work:
+            world.work();
+            break;
+        case Step::poke:
+            world.poke();
+            break;
         case Step::answer:
             world.answer();
             break;
@@ -179,7 +207,10 @@ RC_GTEST_PROP(Repairs, F44_NoRepairIsMissedWhateverOrderTheyCommitIn, ()) {
             break;
         }
     }
+    world.answer();
+    world.answer();
     world.tick();
+    world.work();
     world.answer();
 }
 

@@ -163,5 +163,30 @@ TEST_F(SwitchesTest, PopsGoOnWhenThePauseIsOver) {
     EXPECT_FALSE((*batch)->paused);
 }
 
+// A mesh's hints come in any number; the one read after the last of them is what counts.
+TEST_F(SwitchesTest, ARefreshReadsNowAndOnceMoreForThoseThatCameMeanwhile) {
+    std::vector<Done<SwitchStates>> reads;
+    system_.on_read_switches = [&](const Done<SwitchStates>& done) { reads.push_back(done); };
+    switches_.refresh();
+    EXPECT_TRUE(reads.empty()) << "it has not started";
+    switches_.start([](const Result<void>&) {});
+    ASSERT_EQ(reads.size(), 1u);
+    for (int i = 0; i < 3; ++i) {
+        switches_.refresh();
+    }
+    ASSERT_EQ(reads.size(), 2u);
+    reads[1](SwitchStates{});
+    ASSERT_EQ(reads.size(), 3u) << "what was set during the first one";
+    reads[2](SwitchStates{.pop_maintenance = true});
+    EXPECT_TRUE(switches_.pops_paused());
+    EXPECT_EQ(reads.size(), 3u);
+    switches_.refresh();
+    switches_.refresh();
+    ASSERT_EQ(reads.size(), 4u);
+    switches_.stop();
+    reads[3](fail(Errc::unavailable, "no database"));
+    EXPECT_EQ(reads.size(), 4u) << "nothing begins after the end";
+}
+
 } // namespace
 } // namespace queen::broker

@@ -95,7 +95,7 @@ TEST(MetricsPage, AHistogramIsCumulativeInSeconds) {
 // MET-4: a plugin must not be able to spoil the page.
 TEST(MetricsPage, FiguresOfASourceAreCheckedByName) {
     Page page;
-    SourceFigures figures(page, "one");
+    PluginFigures figures(page, kSourceFigures, "one");
     figures.add("rings", 3);
     figures.add("reseeds_total", 4);
     for (const char* bad :
@@ -107,7 +107,7 @@ TEST(MetricsPage, FiguresOfASourceAreCheckedByName) {
     figures.add("nan", NAN);
     figures.add("inf", -INFINITY);
     EXPECT_EQ(figures.dropped(), 13u);
-    SourceFigures other(page, "two");
+    PluginFigures other(page, kSourceFigures, "two");
     other.add("rings", 5);
     EXPECT_EQ(other.dropped(), 0u);
 
@@ -121,9 +121,23 @@ TEST(MetricsPage, FiguresOfASourceAreCheckedByName) {
     EXPECT_EQ(read.families.at("queen_candidates_rings").type, "gauge");
 }
 
+TEST(MetricsPage, FiguresOfAMeshStandBesideThoseOfSources) {
+    Page page;
+    PluginFigures source(page, kSourceFigures, "one");
+    PluginFigures mesh(page, kMeshFigures, "net");
+    source.add("frames_sent_total", 1);
+    mesh.add("frames_sent_total", 2);
+    mesh.add("figures_dropped", 3);
+    EXPECT_EQ(mesh.dropped(), 1u);
+    const auto read = parse_exposition(page.text());
+    EXPECT_THAT(read.problems, IsEmpty());
+    EXPECT_EQ(read.value("queen_mesh_frames_sent_total{plugin=\"net\"}"), "2");
+    EXPECT_EQ(read.value("queen_candidates_frames_sent_total{source=\"one\"}"), "1");
+}
+
 TEST(MetricsPage, ANegativeCounterOfASourceIsLeftOut) {
     Page page;
-    SourceFigures figures(page, "one");
+    PluginFigures figures(page, kSourceFigures, "one");
     figures.add("x_total", -1);
     figures.add("level", -1);
     EXPECT_EQ(figures.dropped(), 1u);
@@ -132,13 +146,13 @@ TEST(MetricsPage, ANegativeCounterOfASourceIsLeftOut) {
 
 TEST(MetricsPage, ASourceHasAtMost64Figures) {
     Page page;
-    SourceFigures figures(page, "one");
+    PluginFigures figures(page, kSourceFigures, "one");
     for (int i = 0; i < 1000; ++i) {
         figures.add("figure_" + std::to_string(i), i);
     }
-    EXPECT_EQ(figures.dropped(), 1000u - SourceFigures::kMostFigures);
+    EXPECT_EQ(figures.dropped(), 1000u - PluginFigures::kMostFigures);
     EXPECT_EQ(parse_exposition(page.text()).families.size(),
-              all_families().size() + SourceFigures::kMostFigures);
+              all_families().size() + PluginFigures::kMostFigures);
 }
 
 } // namespace

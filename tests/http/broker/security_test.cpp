@@ -33,6 +33,7 @@ TEST_F(SecurityTest, K39_ARealBrokerAsksForTokens) {
           Row{"GET", "/api/v1/resources/queues", "", 401, 200, 403, 200, 200},
           Row{"GET", "/api/v1/pop/queue/none", "", 401, 403, 403, 204, 204},
           Row{"GET", "/api/v1/system/candidates", "", 401, 403, 403, 403, 200},
+          Row{"GET", "/internal/api/inter-instance/stats", "", 401, 403, 403, 403, 200},
           Row{"DELETE", "/api/v1/resources/queues/none", "", 401, 403, 403, 403, 200}}) {
         EXPECT_EQ(ask("-", row.method, row.target, row.body).status, row.none) << row.target;
         EXPECT_EQ(ask("read-only", row.method, row.target, row.body).status, row.reader)

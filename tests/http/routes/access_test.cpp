@@ -50,6 +50,7 @@ const std::map<std::string, Level>& documented() {
         {"GET /api/v1/resources/namespaces", Level::read_only},
         {"GET /api/v1/resources/tasks", Level::read_only},
         {"GET /api/v1/system/candidates", Level::admin},
+        {"GET /internal/api/inter-instance/stats", Level::admin},
         {"GET /openapi.json", Level::open},
         {"GET /health", Level::page},
         {"GET /status", Level::read_only},

@@ -85,6 +85,7 @@ struct Api::Broker {
                .plugins = [](json::Writer& writer) { writer.begin_array().integer(7).end_array(); },
                .candidates =
                    [](json::Writer& writer) { writer.raw(R"({"default":"cold","sources":[]})"); },
+               .mesh = [](json::Writer& writer) { writer.raw(R"({"peers":[]})"); },
                .metrics =
                    [](json::Writer& writer) {
                        writer.begin_object().key("uptime").integer(5).end_object();

@@ -196,6 +196,16 @@ TEST(Candidates, IsTheReportOfTheSourcesAndAsksNoStore) {
     EXPECT_EQ(api.store.calls, 0u);
 }
 
+// ME-18
+TEST(Mesh, IsTheReportOfTheMeshesAndAsksNoStore) {
+    Api api;
+    const auto reply = api.ask("GET", "/internal/api/inter-instance/stats");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body, R"({"peers":[]})");
+    EXPECT_EQ(api.ask("POST", "/internal/api/notify", "{}").status, 501);
+    EXPECT_EQ(api.store.calls, 0u);
+}
+
 TEST(Health, FollowsTheDatabase) {
     Api api;
     auto reply = api.ask("GET", "/health");

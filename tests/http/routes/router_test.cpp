@@ -79,6 +79,7 @@ constexpr Asked kServed[] = {
     {"DELETE", "/api/v1/dlq"},
     {"POST", "/api/v1/dlq/7/replay"},
     {"GET", "/api/v1/system/candidates"},
+    {"GET", "/internal/api/inter-instance/stats"},
     {"POST", "/api/v1/stats/refresh"},
     {"GET", "/api/v1/system/maintenance"},
     {"POST", "/api/v1/system/maintenance"},

@@ -1,0 +1,69 @@
+// mesh/incoming.hpp - a connection that a peer dialled; its hints come in on it.
+//
+//   fresh (no hello yet) -> challenged (answer awaited) -> proven
+//                       `-> proven (without a secret, or with require_challenge off)
+//                       `-> ourselves (our own id: told so, and left to hang up)
+//
+// Until it is proven a connection gets 4 KiB of memory and the dead threshold's time, and what it
+// sends beside its handshake is ignored. Afterwards it lives for as long as it is heard from.
+#pragma once
+#include "context.hpp"
+#include "shared/hint_json.hpp"
+#include "shared/hint_list.hpp"
+#include "wire.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace queen::mesh {
+
+/// @thread the mesh's own. Every call that returns false asks to be closed.
+class Incoming {
+public:
+    Incoming(Context& context, Descriptor socket, std::string from, SteadyTime now);
+
+    Poller::Key key() const noexcept { return key_; }
+    bool proven() const noexcept { return state_ == State::proven; }
+    SteadyTime since() const noexcept { return since_; }
+    std::size_t memory() const noexcept { return reader_.memory(); }
+    SteadyTime due() const noexcept;
+    bool tick(SteadyTime now);
+    bool event(SteadyTime now);
+
+private:
+    enum class State { fresh, challenged, proven, ourselves };
+
+    bool cut(SteadyTime now);
+    bool handle(const FrameReader::Frame& frame, SteadyTime now);
+    bool hello(std::string_view json, SteadyTime now);
+    bool answered(std::string_view json, SteadyTime now);
+    bool send_challenge();
+    void become_proven(SteadyTime now);
+    bool hints(const FrameReader::Frame& frame);
+    void add(plugin::HintKind kind, const hint_json::Item& item);
+    void add_switch(std::string_view subject);
+    bool reject(Counter& cause, const std::string& why, SteadyTime now);
+    bool pay(std::size_t hints, SteadyTime now); ///< @return false when the peer has to wait
+
+    Context& context_;
+    Descriptor socket_;
+    const std::string from_;
+    const SteadyTime since_;
+    Poller::Key key_ = 0;
+    State state_ = State::fresh;
+    FrameReader reader_;
+    std::string server_id_, hello_nonce_, challenge_nonce_;
+    SteadyTime heard_;
+
+    // What the peer may still send: a bucket that holds one second's worth.
+    double allowance_;
+    SteadyTime filled_;
+    bool paused_ = false;
+    SteadyTime resume_;
+
+    // Reused from frame to frame.
+    hint_json::Reading reading_;
+    hint_json::HintList hints_;
+};
+
+} // namespace queen::mesh

@@ -1,0 +1,154 @@
+#include "mesh.hpp"
+
+#include <chrono>
+#include <exception>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace queen::mesh {
+namespace {
+
+constexpr std::size_t kShortSecret = 16; // bytes; shorter ones are guessed from one recorded hello
+
+std::uint64_t random_seed() {
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+}
+
+Options checked(Options options) {
+    check(options);
+    return options;
+}
+
+} // namespace
+
+Mesh::Mesh(Options options, const Clock& clock, plugin::MeshHost& host, Log log,
+           std::unique_ptr<Resolver> resolver)
+    : options_(checked(std::move(options))), clock_(clock), log_(std::move(log)),
+      resolver_(std::move(resolver)) {
+    if (options_.enabled && !options_.peers.empty()) {
+        network_ =
+            std::make_unique<Network>(options_, clock_, host, log_, *resolver_, random_seed());
+    }
+}
+
+Mesh::~Mesh() {
+    stop();
+}
+
+void Mesh::warn() const {
+    const std::string where = options_.listen.text();
+    if (options_.secret.empty() && !is_loopback(options_.listen.host)) {
+        log_(Severity::warning, "no secret is set and the port " + where +
+                                    " can be reached from other machines: whoever does can send "
+                                    "hints (set secret, or QUEEN_SYNC_SECRET)");
+    }
+    if (!options_.secret.empty() && options_.secret.size() < kShortSecret) {
+        log_(Severity::warning, "the secret is shorter than " + std::to_string(kShortSecret) +
+                                    " bytes, so that it can be guessed from what goes over the "
+                                    "line");
+    }
+    if (!options_.secret.empty() && !options_.require_challenge) {
+        log_(Severity::warning, "require_challenge is off: who recorded a hello can repeat "
+                                "it");
+    }
+}
+
+void Mesh::start() {
+    if (network_ == nullptr) {
+        log_(Severity::info, options_.enabled ? "no peers, so it is off" : "it is off");
+        return;
+    }
+    warn();
+    network_->open();
+    thread_ = std::thread([this] { run(); });
+}
+
+void Mesh::stop() {
+    if (thread_.joinable()) {
+        stopping_.store(true);
+        network_->wake();
+        thread_.join();
+        network_->close();
+    }
+}
+
+void Mesh::run() noexcept {
+    while (!stopping_.load()) {
+        try {
+            network_->turn(std::chrono::hours(1));
+        } catch (const std::exception& e) {
+            network_->figures().faults.add();
+            log_(Severity::warning,
+                 std::string("all connections are ended and begun anew: ") + e.what());
+            network_->close_all();
+        }
+    }
+}
+
+void Mesh::publish(std::span<const plugin::Hint> hints) {
+    if (listened()) {
+        network_->outbox().publish(hints);
+    }
+}
+
+std::uint16_t Mesh::port() const noexcept {
+    return network_ == nullptr ? 0 : network_->port();
+}
+
+void Mesh::stats(plugin::Stats& out) {
+    if (network_ == nullptr) {
+        out.add("listening", 0);
+        out.add("peers", 0);
+        return;
+    }
+    const auto add = [&](const char* name, std::uint64_t value) {
+        out.add(name, static_cast<double>(value));
+    };
+    const Figures& figures = network_->figures();
+    const Roster::Counts servers = network_->roster().counts(clock_.now());
+    add("listening", figures.listening.load());
+    add("peers", options_.peers.size());
+    add("peers_connected", servers.connected);
+    add("servers_alive", servers.alive);
+    add("servers_dead", servers.dead);
+    add("connections", figures.accepted.load());
+    add("send_queue_frames", network_->outbox().queued());
+    add("dirty", network_->outbox().dirty_size());
+    add("frames_sent_total", figures.frames_sent.value());
+    add("frames_received_total", figures.frames_received.value());
+    add("bytes_sent_total", figures.bytes_sent.value());
+    add("bytes_received_total", figures.bytes_received.value());
+    add("hints_sent_total", figures.hints_sent.value());
+    add("hints_received_total", figures.hints_received.value());
+    add("frames_dropped_full_total", figures.dropped_full.value());
+    add("frames_dropped_stale_total", figures.dropped_stale.value());
+    add("frames_bad_total", figures.frames_bad.value());
+    add("frames_early_total", figures.frames_early.value());
+    add("frames_unknown_total", figures.frames_unknown.value());
+    add("dirty_dropped_total", figures.dropped_dirty.value());
+    add("items_skipped_total", figures.items_skipped.value());
+    add("handshake_failures_total", figures.handshake_failures());
+    add("handshakes_without_hello_total", figures.failed_hello.value());
+    add("handshakes_wrong_mac_total", figures.failed_mac.value());
+    add("handshakes_too_late_total", figures.failed_late.value());
+    add("connections_refused_total", figures.refused.value());
+    add("connections_silent_total", figures.silent.value());
+    add("connections_stalled_total", figures.stalled.value());
+    add("connections_crowded_total", figures.crowded.value());
+    add("throttled_total", figures.throttled.value());
+    add("dials_total", figures.dials.value());
+    add("dials_failed_total", figures.dials_failed.value());
+    add("reconnects_total", figures.reconnects.value());
+    add("listen_failures_total", figures.listen_failed.value());
+    add("faults_total", figures.faults.value());
+}
+
+void Mesh::peers(plugin::Peers& out) {
+    if (network_ != nullptr) {
+        network_->roster().report(out, clock_.now());
+    }
+}
+
+} // namespace queen::mesh

@@ -1,0 +1,77 @@
+// mesh/sockets.hpp - the few calls of the socket interface that the mesh needs. Nothing here blocks
+// but what says so.
+#pragma once
+#include "options.hpp"
+
+#include <queen/plugin/types.hpp>
+
+#include <sys/socket.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace queen::mesh {
+
+/// Owns a descriptor.
+class Descriptor {
+public:
+    Descriptor() = default;
+    explicit Descriptor(int fd) noexcept : fd_(fd) {}
+    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor& operator=(Descriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
+    ~Descriptor();
+    int get() const noexcept { return fd_; }
+    explicit operator bool() const noexcept { return fd_ >= 0; }
+    void reset() noexcept { Descriptor gone(std::exchange(fd_, -1)); }
+
+private:
+    int fd_ = -1;
+};
+
+/// Where a socket can connect to or listen at.
+struct Endpoint {
+    sockaddr_storage address{};
+    socklen_t size = 0;
+};
+
+struct Resolved {
+    std::vector<Endpoint> endpoints; ///< in the order of preference
+    std::string error;               ///< when there is none
+};
+
+/// May block for as long as the name service takes, unless `numeric`.
+Resolved resolve(const Address& address, bool numeric);
+
+/// Bound and listening, or none with the reason. @param port what it listens at
+Descriptor listen_at(const Endpoint& endpoint, std::uint16_t& port, std::string& error);
+
+/// Under way, or none with the reason. What was written and is not acknowledged for `user_timeout`
+/// ends the connection, so that a peer behind a cut line is noticed.
+Descriptor connect_to(const Endpoint& endpoint, Nanoseconds user_timeout, std::string& error);
+/// What became of a connect that is over: 0, or an errno.
+int connect_error(const Descriptor& socket) noexcept;
+
+struct Accepted {
+    Descriptor socket;
+    std::string from; ///< host:port
+    bool exhausted =
+        false; ///< no descriptors or memory are left; else no socket means nobody waits
+};
+Accepted accept_from(const Descriptor& listener);
+
+enum class Flow { done, blocked, closed };
+/// One receive. @param size received, 0 unless done
+Flow receive(const Descriptor& socket, std::span<char> into, std::size_t& size) noexcept;
+/// One send of several pieces. @param size sent, 0 unless done
+Flow send(const Descriptor& socket, std::span<const std::string_view> pieces,
+          std::size_t& size) noexcept;
+
+std::string error_text(int error);
+
+} // namespace queen::mesh

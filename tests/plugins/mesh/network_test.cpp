@@ -1,0 +1,242 @@
+// Several brokers: who hears what, who dials when, what is lost with a connection.
+#include "plugins/mesh/mesh_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace queen::mesh {
+namespace {
+
+class NetworkTest : public MeshBed {
+protected:
+    void publish(Node& node, const Hint& hint) {
+        node.network.outbox().publish(std::span(&hint, 1));
+    }
+    static std::size_t count(const Node& node, std::string_view partition) {
+        const auto hints = node.host.hints();
+        return static_cast<std::size_t>(std::count_if(
+            hints.begin(), hints.end(), [&](const auto& h) { return h.partition == partition; }));
+    }
+    struct Rows final : plugin::Peers {
+        struct Row {
+            std::string address, server_id;
+            bool connected, alive;
+            Nanoseconds silent;
+            std::uint64_t sent, received;
+        };
+        void add(const plugin::Peer& peer) override {
+            rows.push_back({std::string(peer.address), std::string(peer.server_id), peer.connected,
+                            peer.alive, peer.silent, peer.sent, peer.received});
+        }
+        std::vector<Row> rows;
+    };
+    Rows peers(Node& node) {
+        Rows rows;
+        node.network.roster().report(rows, clock_.now());
+        return rows;
+    }
+};
+
+TEST_F(NetworkTest, ME3_EachOfFiveHearsEachOtherAndME12_NobodyRepeats) {
+    const std::vector<std::string> ids{"a", "b", "c", "d", "e"};
+    for (const std::string& id : ids) {
+        std::vector<std::string> others;
+        std::copy_if(ids.begin(), ids.end(), std::back_inserter(others),
+                     [&](const std::string& other) { return other != id; });
+        add(id, others);
+    }
+    ASSERT_TRUE(until([&] {
+        return std::all_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+            return node->network.roster().counts(clock_.now()).connected == 4;
+        });
+    }));
+    for (const auto& node : nodes_) {
+        publish(*node, stored("q", "from " + node->options.server_id));
+    }
+    ASSERT_TRUE(until([&] {
+        return std::all_of(nodes_.begin(), nodes_.end(),
+                           [&](const auto& node) { return node->host.hints().size() >= 4; });
+    }));
+    advance(20ms);
+    ASSERT_TRUE(until([&] {
+        return std::all_of(nodes_.begin(), nodes_.end(),
+                           [&](const auto& node) { return node->host.hints().size() >= 8; });
+    }));
+    advance(20ms);
+    settle();
+    for (const auto& node : nodes_) {
+        for (const std::string& id : ids) {
+            EXPECT_EQ(count(*node, "from " + id), id == node->options.server_id ? 0u : 2u)
+                << "availability and dirty hint of each other broker, nothing of its own";
+        }
+    }
+}
+
+TEST_F(NetworkTest, EveryKindOfHintArrivesAsItWasSent) {
+    Node& a = add("a", {"b"});
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    Hint configured = stored("q", "");
+    configured.kind = HintKind::configured;
+    Hint deleted = configured;
+    deleted.kind = HintKind::deleted;
+    Hint pushes;
+    pushes.kind = HintKind::switched;
+    pushes.subject = "maintenance";
+    pushes.enabled = true;
+    std::vector<OwnedHint> sent;
+    for (const Hint& hint :
+         {stored("qü\"", "p\\"), moved("q", "", "g"), configured, deleted, pushes}) {
+        publish(a, hint);
+        sent.emplace_back(hint);
+    }
+    ASSERT_TRUE(until([&] { return b.host.hints().size() == sent.size(); }));
+    EXPECT_EQ(b.host.hints(), sent);
+}
+
+TEST_F(NetworkTest, ME10_APartitionPushedAThousandTimesIsOneDirtyHint) {
+    Node& a = add("a", {"b"});
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    for (int i = 0; i < 1'000; ++i) {
+        publish(a, stored("q", "p"));
+    }
+    ASSERT_TRUE(until([&] { return count(b, "p") == 1'000; })) << "availability is not coalesced";
+    advance(19ms);
+    settle();
+    EXPECT_EQ(count(b, "p"), 1'000u);
+    advance(1ms);
+    ASSERT_TRUE(until([&] { return count(b, "p") == 1'001; }));
+    advance(1s);
+    settle();
+    EXPECT_EQ(count(b, "p"), 1'001u);
+}
+
+TEST_F(NetworkTest, ME8_RetriesDoubleUpToFiveSecondsAndTheNameIsAskedEachTime) {
+    names_.set("b", 0); // no such name yet
+    Node& a = add("a", {"b"});
+    ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() == 1; }));
+    for (const auto wait : {250ms, 500ms, 1'000ms, 2'000ms, 4'000ms, 5'000ms, 5'000ms}) {
+        const auto failed = a.network.figures().dials_failed.value();
+        advance(wait * 3 / 4 - 1ms);
+        settle();
+        EXPECT_EQ(a.network.figures().dials_failed.value(), failed) << "before " << wait.count();
+        advance(wait / 4 + 1ms);
+        ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() > failed; }))
+            << "after " << wait.count();
+    }
+    EXPECT_EQ(a.resolver.asked, 8);
+    EXPECT_EQ(std::count_if(
+                  a.lines.begin(), a.lines.end(),
+                  [](const std::string& line) { return line.find("not reached") != line.npos; }),
+              1)
+        << "a peer that stays away costs one line";
+    add("b", {"a"}); // moved to where its name now points
+    advance(5s);
+    EXPECT_TRUE(until([&] { return a.listened(); }));
+}
+
+TEST_F(NetworkTest, ME8_AfterAReconnectNothingOldIsSent) {
+    Node& a = add("a", {"b"});
+    Node* b = &add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    pass(6s); // long enough for the wait to begin anew
+    publish(a, stored("q", "old"));
+    remove(*b);
+    ASSERT_TRUE(until([&] { return !a.listened(); }));
+    publish(a, stored("q", "meanwhile"));
+    b = &add("b", {"a"});
+    advance(250ms);
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    EXPECT_EQ(a.network.figures().reconnects.value(), 1u);
+    publish(a, stored("q", "new"));
+    ASSERT_TRUE(until([&] { return count(*b, "new") == 1; }));
+    advance(20ms);
+    ASSERT_TRUE(until([&] { return count(*b, "new") == 2; }));
+    EXPECT_EQ(count(*b, "meanwhile"), 0u);
+    EXPECT_LE(count(*b, "old"), 1u) << "at most the dirty hint, of less than a flush ago";
+}
+
+TEST_F(NetworkTest, ANameThatIsNotAnsweredKeepsNobodyWaiting) {
+    Node& a = add("a", {"never", "b"}); // no answer for the first
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    publish(a, stored("q", "p"));
+    EXPECT_TRUE(until([&] { return count(b, "p") == 1; }));
+}
+
+TEST_F(NetworkTest, APortThatIsTakenIsAWarningAndHintsStillGoOut) {
+    Node& b = add("b", {"a"});
+    Options same = options("a", {"b"});
+    same.listen.port = b.network.port();
+    Node& a = add(same);
+    EXPECT_EQ(a.network.port(), 0);
+    EXPECT_TRUE(a.logged("cannot listen at 127.0.0.1:"));
+    EXPECT_EQ(a.network.figures().listen_failed.value(), 1u);
+    ASSERT_TRUE(until([&] { return a.listened(); }));
+    publish(a, stored("q", "p"));
+    EXPECT_TRUE(until([&] { return count(b, "p") == 1; }));
+}
+
+TEST_F(NetworkTest, ConnectionsWithoutTrafficLiveOnHeartbeats) {
+    Node& a = add("a", {"b"});
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened() && b.listened(); }));
+    pass(20s);
+    EXPECT_TRUE(a.listened());
+    EXPECT_EQ(a.network.figures().reconnects.value(), 0u);
+    EXPECT_EQ(b.network.figures().silent.value(), 0u);
+    EXPECT_EQ(a.network.roster().counts(clock_.now()).alive, 1u);
+    EXPECT_GE(a.network.figures().frames_sent.value(), 20u);
+}
+
+TEST_F(NetworkTest, PeersAreOneRowEachWithWhatIsKnown) {
+    Node& a = add("a", {"b", "gone"}); // "gone" has no answer
+    Node* b = &add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened() && b->listened() && peers(a).rows[0].alive; }));
+    Rows rows = peers(a);
+    ASSERT_EQ(rows.rows.size(), 2u);
+    EXPECT_EQ(rows.rows[0].address, "b:6633");
+    EXPECT_EQ(rows.rows[0].server_id, "b");
+    EXPECT_TRUE(rows.rows[0].connected);
+    EXPECT_GT(rows.rows[0].sent, 0u);
+    EXPECT_GT(rows.rows[0].received, 0u);
+    EXPECT_EQ(rows.rows[1].server_id, "");
+    EXPECT_FALSE(rows.rows[1].connected);
+    EXPECT_EQ(rows.rows[1].silent, Nanoseconds::max());
+    remove(*b);
+    advance(5s);
+    rows = peers(a);
+    EXPECT_FALSE(rows.rows[0].alive);
+    EXPECT_EQ(rows.rows[0].silent, 5s);
+}
+
+TEST_F(NetworkTest, WhoDialsUsAndIsNoConfiguredPeerHasARowOfItsOwn) {
+    Node& a = add("a", {"nobody"});
+    add("b", {"a"});
+    ASSERT_TRUE(until([&] { return peers(a).rows.size() == 2; }));
+    const Rows rows = peers(a);
+    EXPECT_EQ(rows.rows[1].server_id, "b");
+    EXPECT_TRUE(rows.rows[1].address.starts_with("127.0.0.1:"));
+    EXPECT_TRUE(rows.rows[1].alive);
+}
+
+TEST_F(NetworkTest, TheRosterIsBounded) {
+    const Options set = options("a", {"b"});
+    Figures figures;
+    const Outbox outbox(set, figures, [] {});
+    Roster roster(set, outbox);
+    for (std::size_t i = 0; i < 2 * Roster::kMostServers; ++i) {
+        advance(1ms);
+        roster.heard("id " + std::to_string(i), "x", 1, clock_.now());
+    }
+    const Roster::Counts counts = roster.counts(clock_.now());
+    EXPECT_EQ(counts.alive + counts.dead, Roster::kMostServers);
+    advance(2h);
+    roster.monitor(clock_.now());
+    EXPECT_EQ(roster.counts(clock_.now()).dead, 0u) << "long gone";
+}
+
+} // namespace
+} // namespace queen::mesh
