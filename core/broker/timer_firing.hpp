@@ -48,7 +48,7 @@ public:
     };
     static constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
     /// A payload that says it is compressed may come to so much; beyond it no frame is made of it.
-    static constexpr std::size_t kMostPayload = std::size_t{8} << 20;
+    static constexpr std::size_t kMostPayload = std::size_t{64} << 20;
     static constexpr std::size_t kMostTenants = 1024; ///< with a lag of their own (SW-11)
 
     struct Stats {
