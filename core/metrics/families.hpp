@@ -269,7 +269,7 @@ inline constexpr Family kTimersDeadLetters{"queen_timers_dlq_total", Kind::count
     "Timers that became dead letters."};
 inline constexpr Family kTimersPoisoned{"queen_timers_poisoned_total", Kind::counter, "",
     "Attempts that were counted of timers which fail by themselves."};
-inline constexpr Family kTimersFireLag{"queen_timers_fire_lag_seconds", Kind::gauge, "tenant,quantile",
+inline constexpr Family kTimersFireLag{"queen_timers_fire_lag_seconds", Kind::gauge, "tenant quantile",
     "From due to stored, since the start; the upper bound of the quantile's bucket."};
 inline constexpr Family kTimersLagDropped{"queen_timers_fire_lag_tenants_dropped_total", Kind::counter, "",
     "Timers fired of tenants that are too many to have a lag of their own."};
