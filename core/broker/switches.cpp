@@ -192,7 +192,7 @@ void Switches::set_next() {
                 of(states, key) = enabled;
                 apply(states);
                 if (options_.was_set) {
-                    options_.was_set(SwitchKey::pop_maintenance, paused);
+                    options_.was_set(key, enabled);
                 }
             }
             Done<SwitchStates> done;

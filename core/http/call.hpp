@@ -51,6 +51,8 @@ struct Services {
     std::function<void(json::Writer&)> candidates;
     /// Writes the whole answer of GET /internal/api/inter-instance/stats.
     std::function<void(json::Writer&)> mesh;
+    /// Whether this broker fires timers; null: it does not.
+    std::function<bool()> timers_fired{};
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus; the answer comes on a worker.

@@ -528,7 +528,8 @@ constexpr std::array kOptions{
         "plugins",
         Type::plugins,
         "",
-        "[{name: hotlist, path: hotlist.so}, {name: sqlscan, path: sqlscan.so}]",
+        "[{name: hotlist, path: hotlist.so}, {name: sqlscan, path: sqlscan.so}, "
+        "{name: timers, path: timers.so}]",
         0,
         0,
         "",
