@@ -118,7 +118,7 @@ DECLARE
 BEGIN
     IF p_tenant IS NULL THEN
         RAISE EXCEPTION 'QTIMER: no tenant' USING ERRCODE = '22023';
-    ELSIF v_n <> ALL (ARRAY[
+    ELSIF v_n <> ANY (ARRAY[
             coalesce(cardinality(p_queues), 0), coalesce(cardinality(p_keys), 0),
             coalesce(cardinality(p_txns), 0), coalesce(cardinality(p_partitions), 0),
             coalesce(cardinality(p_delays), 0), coalesce(cardinality(p_ids), 0),

@@ -184,11 +184,11 @@ DECLARE
     v_seg         record;
     v_pushed      jsonb;
 BEGIN
-    IF v_n <> ALL (ARRAY[
+    IF v_n <> ANY (ARRAY[
             coalesce(cardinality(p_queues), 0), coalesce(cardinality(p_partitions), 0),
             coalesce(cardinality(p_counts), 0), coalesce(cardinality(p_hashes), 0),
             coalesce(cardinality(p_blobs), 0)])
-       OR v_rows <> ALL (ARRAY[coalesce(cardinality(p_row_keys), 0),
+       OR v_rows <> ANY (ARRAY[coalesce(cardinality(p_row_keys), 0),
                                coalesce(cardinality(p_row_tokens), 0)]) THEN
         RAISE EXCEPTION 'QTIMER: arrays of different length' USING ERRCODE = '22023';
     END IF;
