@@ -9,6 +9,7 @@
 namespace queen::mesh {
 namespace {
 
+constexpr std::chrono::seconds kAfterAFault{1};
 constexpr std::size_t kShortSecret = 16; // bytes; shorter ones are guessed from one recorded hello
 
 std::uint64_t random_seed() {
@@ -67,7 +68,11 @@ void Mesh::start() {
 
 void Mesh::stop() {
     if (thread_.joinable()) {
-        stopping_.store(true);
+        {
+            const std::lock_guard lock(stop_mutex_);
+            stopping_.store(true);
+        }
+        stop_.notify_all();
         network_->wake();
         thread_.join();
         network_->close();
@@ -83,6 +88,9 @@ void Mesh::run() noexcept {
             log_(Severity::warning,
                  std::string("all connections are ended and begun anew: ") + e.what());
             network_->close_all();
+            // Whatever it was may last: then the broker's log and a core are to stay usable.
+            std::unique_lock lock(stop_mutex_);
+            stop_.wait_for(lock, kAfterAFault, [&] { return stopping_.load(); });
         }
     }
 }

@@ -6,7 +6,9 @@
 #include <queen/plugin/mesh.hpp>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <thread>
 
 namespace queen::mesh {
@@ -42,6 +44,8 @@ private:
     const Log log_;
     std::unique_ptr<Resolver> resolver_;
     std::unique_ptr<Network> network_; ///< none when the mesh is off
+    std::mutex stop_mutex_;
+    std::condition_variable stop_;
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

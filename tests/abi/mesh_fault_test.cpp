@@ -90,7 +90,7 @@ TEST_F(MeshFault, AMeshThatIsDroppedWhileItRunsIsStoppedFirst) {
 TEST_F(MeshFault, SeveralMeshesStandBesideSources) {
     ASSERT_TRUE(
         host()
-            .load({named("a", fixture_path("mesh_good")), named("source", fixture_path("good")),
+            .load({named("a", fixture_path("mesh_good")), named("source", fixture_path("plain_c")),
                    named("b", fixture_path("mesh_good"))})
             .empty());
     ASSERT_EQ(host().meshes().size(), 2u);
@@ -139,6 +139,37 @@ TEST_F(MeshFault, ExceptionsEndInsideTheLibrary) {
     mesh->stop();
     EXPECT_EQ(faults("mesh_throws")[Fault::error_return], 1u);
     EXPECT_EQ(faults("mesh_throws")[Fault::exception], 0u);
+}
+
+TEST_F(MeshFault, ExceptionsThatLeaveTheLibraryAreCaughtByTheHost) {
+    const auto mesh = this->mesh("mesh_leaks_exception");
+    mesh->start();
+    EXPECT_FALSE(mesh->listened());
+    publish(*mesh);
+    mesh->stop();
+    EXPECT_EQ(faults("mesh_leaks_exception")[Fault::exception], 3u);
+    EXPECT_EQ(logged("fault=exception count=1 in=\"listened: out of listened\""), 1u);
+}
+
+TEST_F(MeshFault, AnExceptionThatLeavesStartStopsTheBoot) {
+    const auto mesh = this->mesh("mesh_leaks_start");
+    try {
+        mesh->start();
+        FAIL() << "it started";
+    } catch (const std::exception& e) {
+        EXPECT_STREQ(e.what(), "queen.yaml:3:5: plugin 'mesh_leaks_start': cannot start: out of "
+                               "start");
+    }
+    EXPECT_FALSE(mesh->listened());
+}
+
+TEST_F(MeshFault, TheDatabaseIsOfferedWhenTheBrokerHasOneToOffer) {
+    loaded("mesh_leaks_exception");
+    EXPECT_EQ(logged("conninfo="), 1u);
+    host_.reset();
+    conninfo_ = "host=/run/queen password=secret";
+    loaded("mesh_leaks_exception");
+    EXPECT_EQ(logged("conninfo=host=/run/queen password=secret"), 1u);
 }
 
 TEST_F(MeshFault, AFailedPublishIsNotRepeated) {

@@ -1,5 +1,6 @@
 // A loaded driver of timers, good or misbehaving: it may fire late, it may not get stuck.
 #include "abi/host_fixture.hpp"
+#include "pluginhost/plugin_check.hpp"
 
 #include <array>
 
@@ -85,6 +86,20 @@ TEST_F(TimersFault, ASecondDriverIsRefusedWithBothNames) {
     EXPECT_TRUE(host().load({named("acme", fixture_path("timers_second"), 7)}).empty());
 }
 
+TEST_F(TimersFault, ASecondDriverIsFoundBeforeAnyIsMade) {
+    settings::Loaded loaded;
+    loaded.settings.plugins = {named("timers", fixture_path("timers_good"), 3),
+                               named("mesh", fixture_path("mesh_good"), 4),
+                               named("acme", fixture_path("timers_second"), 7)};
+    const auto checks = check_plugins(loaded, {});
+    ASSERT_EQ(checks.size(), 3u);
+    EXPECT_TRUE(checks[0].inspection.fits && checks[0].problems.empty());
+    EXPECT_TRUE(checks[1].inspection.fits && checks[1].problems.empty());
+    EXPECT_EQ(checks[2].problems,
+              settings::Problems{"queen.yaml:7:5: plugin 'acme': is a second timer driver, "
+                                 "'timers' (queen.yaml:3:5) is one already and a broker has one"});
+}
+
 TEST_F(TimersFault, AfterItsStopNoTickAndNoCall) {
     const auto driver = driver_with_store("timers_good");
     driver->stop();
@@ -131,6 +146,17 @@ TEST_F(TimersFault, ExceptionsEndInsideTheLibrary) {
     driver->stop();
     EXPECT_EQ(faults("timers_throws")[Fault::error_return], 2u);
     EXPECT_EQ(faults("timers_throws")[Fault::exception], 0u);
+    EXPECT_EQ(store_->released(), std::vector<plugin::TimerBatch>{7});
+}
+
+TEST_F(TimersFault, ExceptionsThatLeaveTheLibraryAreCaughtByTheHost) {
+    const auto driver = driver_with_store("timers_leaks_exception");
+    const SteadyTime now = clock_.now();
+    EXPECT_EQ(host().run_ticks(now), now + 1s);
+    driver->scheduled(now);
+    driver->answered(1, claimed(7));
+    driver->stop();
+    EXPECT_EQ(faults("timers_leaks_exception")[Fault::exception], 4u);
     EXPECT_EQ(store_->released(), std::vector<plugin::TimerBatch>{7});
 }
 

@@ -1,4 +1,4 @@
-// The vendor's plugin, built out of tree by the test before this one, in the real host.
+// The vendor's plugins, built out of tree by the test before this one, in the real host.
 #include "abi/host_fixture.hpp"
 
 #include <queen/plugin/testing.hpp>
@@ -13,9 +13,10 @@ protected:
     void SetUp() override {
         const char* folder = std::getenv("QUEEN_VENDOR_DIR");
         ASSERT_NE(folder, nullptr) << "names the folder with the vendor's plugin";
-        path_ = std::string(folder) + "/acme_recent.so";
+        folder_ = folder;
+        path_ = folder_ + "/acme_recent.so";
     }
-    std::string path_;
+    std::string folder_, path_;
 };
 
 TEST_F(Vendor, ItsPluginLoadsAndServes) {
@@ -44,6 +45,37 @@ TEST_F(Vendor, ItsOptionsAreCheckedAgainstItsTable) {
     ASSERT_EQ(problems.size(), 1u);
     EXPECT_TRUE(
         problems[0].starts_with("queen.yaml:4:20: plugin 'recent': max_age: \"30\" has no"));
+}
+
+TEST_F(Vendor, ItsMeshCarriesHints) {
+    const std::string path = folder_ + "/acme_murmur.so";
+    ASSERT_EQ(host().load({named("here", path), named("there", path)}), settings::Problems{});
+    const auto meshes = host().meshes();
+    ASSERT_EQ(meshes.size(), 2u);
+    meshes[0].mesh->start();
+    EXPECT_FALSE(meshes[0].mesh->listened());
+    meshes[1].mesh->start();
+    EXPECT_TRUE(meshes[0].mesh->listened());
+    plugin::Hint hint;
+    hint.queue = "orders";
+    hint.partition = "p1";
+    meshes[0].mesh->publish({&hint, 1});
+    EXPECT_EQ(peers_said_.hints(), std::vector{plugin::OwnedHint(hint)});
+    EXPECT_EQ(heard_by_, "there");
+    EXPECT_EQ(faults("here").total() + faults("there").total(), 0u);
+}
+
+TEST_F(Vendor, ItsDriverAsksWhatIsDue) {
+    ASSERT_EQ(host().load({named("beat", folder_ + "/acme_beat.so")}), settings::Problems{});
+    const auto store = std::make_shared<plugin::RecordingTimerHost>();
+    host().serve_timers(store);
+    const SteadyTime now = clock_.now();
+    EXPECT_EQ(host().run_ticks(now), now + std::chrono::seconds(1));
+    ASSERT_EQ(store->calls().size(), 1u);
+    EXPECT_EQ(store->calls()[0].verb, plugin::RecordingTimerHost::Verb::due);
+    host().timer_driver()->answered(store->calls()[0].call, {});
+    host().timer_driver()->stop();
+    EXPECT_EQ(faults("beat").total(), 0u);
 }
 
 } // namespace

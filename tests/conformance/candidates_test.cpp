@@ -3,7 +3,7 @@
 #include "../../plugins/hotlist/hotlist.hpp"
 #include "../../plugins/sqlscan/sqlscan.hpp"
 #include "candidates_conformance.hpp"
-#include "pluginhost/plugin_host.hpp"
+#include "loaded_plugin.hpp"
 
 namespace queen::conformance {
 namespace {
@@ -30,26 +30,10 @@ Subject loaded(std::string name, std::string path) {
                 auto clock = std::make_shared<plugin::ManualClock>();
                 pluginhost::HostServices services;
                 services.clock = clock.get();
-                pluginhost::PluginHost::Config config;
-                // One thread moves the clock while another is inside a call: no call is slow here.
-                config.limits.budget = std::chrono::hours(1);
-                auto host = std::make_shared<pluginhost::PluginHost>(config, services);
-                settings::PluginSettings plugin;
-                plugin.name = "subject";
-                plugin.path = path;
-                const auto problems = host->load({plugin});
+                auto host = std::make_shared<pluginhost::PluginHost>(patient(), services);
+                const auto problems = host->load({plugin_settings("subject", path)});
                 EXPECT_TRUE(problems.empty()) << problems.front();
-                auto faults = [host] {
-                    std::string text;
-                    for (std::size_t i = 0; i < pluginhost::kFaultKinds; ++i) {
-                        const auto kind = static_cast<pluginhost::Fault>(i);
-                        if (const auto count = host->status().front().faults[kind]; count > 0) {
-                            text +=
-                                std::string(to_string(kind)) + "=" + std::to_string(count) + " ";
-                        }
-                    }
-                    return text;
-                };
+                auto faults = [host] { return faults_of(*host); };
                 return Loaded{clock, host->source("subject"), host, std::move(faults)};
             }};
 }

@@ -16,7 +16,7 @@ run("${CMAKE_COMMAND}" -S "${VENDOR}" -B "${WORK}/build" -G Ninja
   -DCMAKE_PREFIX_PATH=${WORK}/prefix "-DCMAKE_CXX_COMPILER=${CXX}"
   "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${CCACHE}")
 run("${CMAKE_COMMAND}" --build "${WORK}/build")
-run("${WORK}/build/recent_test")
+run("${WORK}/build/acme_test")
 # A later major is refused by CMake itself.
 file(WRITE "${WORK}/later/CMakeLists.txt"
   "cmake_minimum_required(VERSION 3.25)\nproject(later CXX)\nfind_package(queen-plugin 2 REQUIRED)\n")

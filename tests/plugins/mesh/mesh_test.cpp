@@ -23,7 +23,7 @@ public:
     }
     bool await(std::string_view part) {
         std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, RecordingMeshHost::kPatience, [&] {
+        return changed_.wait_for(lock, plugin::kPatience, [&] {
             return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
                 return line.find(part) != line.npos;
             });
@@ -183,8 +183,7 @@ TEST_F(MeshTest, TheSystemsResolverFindsThisMachineAndStopsAtOnce) {
     });
     resolver->ask(7, {"localhost", 80});
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(
-        changed.wait_for(lock, RecordingMeshHost::kPatience, [&] { return answer.has_value(); }));
+    ASSERT_TRUE(changed.wait_for(lock, plugin::kPatience, [&] { return answer.has_value(); }));
     EXPECT_FALSE(answer->endpoints.empty()) << answer->error;
     lock.unlock();
     resolver->stop();

@@ -191,6 +191,21 @@ TEST_F(NetworkTest, ConnectionsWithoutTrafficLiveOnHeartbeats) {
     EXPECT_GE(a.network.figures().frames_sent.value(), 20u);
 }
 
+TEST_F(NetworkTest, AfterAFaultEverythingIsBegunAnew) {
+    Node& a = add("a", {"b"});
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.listened() && b.listened(); }));
+    publish(a, stored("q", "old"));
+    a.network.close_all(); // as the thread does when something was thrown
+    EXPECT_FALSE(a.listened());
+    ASSERT_TRUE(until([&] { return !b.listened(); }));
+    advance(500ms);
+    ASSERT_TRUE(until([&] { return a.listened() && b.listened(); }));
+    publish(a, stored("q", "new"));
+    EXPECT_TRUE(until([&] { return count(b, "new") == 1; }));
+    EXPECT_EQ(count(b, "old"), 0u);
+}
+
 TEST_F(NetworkTest, PeersAreOneRowEachWithWhatIsKnown) {
     Node& a = add("a", {"b", "gone"}); // "gone" has no answer
     Node* b = &add("b", {"a"});

@@ -6,17 +6,20 @@
 #include <queen/plugin/mesh.hpp>
 #include <queen/plugin/timers.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -116,6 +119,22 @@ private:
     std::vector<SteadyTime> ticks_;
 };
 
+/// Longest that a test waits for what threads of others bring: far beyond what any machine needs.
+inline constexpr std::chrono::seconds kPatience{20};
+
+/// Asks until it holds. @return false when it does not come to that
+inline bool eventually(const std::function<bool()>& holds) {
+    std::atomic<bool> given_up = false;
+    auto asked = std::async(std::launch::async, [&] {
+        while (!given_up && !holds()) {
+            std::this_thread::yield();
+        }
+    });
+    const bool held = asked.wait_for(kPatience) == std::future_status::ready;
+    given_up = true;
+    return held;
+}
+
 /// A hint that owns its texts.
 struct OwnedHint {
     HintKind kind = HintKind::stored;
@@ -133,9 +152,6 @@ struct OwnedHint {
 /// Remembers what a mesh heard. @thread any
 class RecordingMeshHost final : public MeshHost {
 public:
-    /// Longest that await() waits: for what never comes, far beyond what any machine needs.
-    static constexpr std::chrono::seconds kPatience{20};
-
     void heard(std::span<const Hint> hints) override {
         {
             const std::lock_guard lock(mutex_);
@@ -158,6 +174,16 @@ public:
     bool await(std::size_t count) const {
         std::unique_lock lock(mutex_);
         return changed_.wait_for(lock, kPatience, [&] { return hints_.size() >= count; });
+    }
+    /// Returns as soon as each of these was heard, once or more. @return false when one did not
+    /// come
+    bool await(const std::vector<OwnedHint>& wanted) const {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, kPatience, [&] {
+            return std::all_of(wanted.begin(), wanted.end(), [&](const OwnedHint& hint) {
+                return std::find(hints_.begin(), hints_.end(), hint) != hints_.end();
+            });
+        });
     }
     void clear() {
         const std::lock_guard lock(mutex_);

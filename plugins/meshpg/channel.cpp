@@ -1,0 +1,350 @@
+#include "channel.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace queen::meshpg {
+namespace {
+
+using namespace std::chrono_literals;
+using plugin::HintKind;
+
+constexpr std::size_t kMostServers = 1'024;
+constexpr std::chrono::hours kForgotten{1}; // silence after which an id is no dead broker any more
+
+int make_eventfd() {
+    const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (made < 0) {
+        throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+    return made;
+}
+
+std::string head_of(std::string_view server_id, std::string_view instance) {
+    std::string out = "{\"server_id\":";
+    hint_json::append_text(out, server_id);
+    out += ",\"instance\":";
+    hint_json::append_text(out, instance);
+    return out;
+}
+
+} // namespace
+
+Channel::Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
+                 std::string instance)
+    : options_(options), clock_(clock), host_(host), log_(log),
+      head_(head_of(options.server_id, instance) + ",\"items\":["), instance_(std::move(instance)),
+      wakeup_(make_eventfd()), outbox_(options.pending, [this] { wake(); }),
+      retry_(options.first_retry), allowance_(static_cast<double>(options.hints_per_second)),
+      filled_(clock.now()) {}
+
+Channel::~Channel() {
+    ::close(wakeup_);
+}
+
+void Channel::wake() noexcept {
+    const std::uint64_t one = 1;
+    // Fails only when the counter is full: then the turn wakes anyway.
+    static_cast<void>(write(wakeup_, &one, sizeof one));
+}
+
+void Channel::publish(std::span<const plugin::Hint> hints) {
+    figures_.dropped_full.add(outbox_.publish(hints));
+}
+
+void Channel::turn(Nanoseconds most) {
+    SteadyTime now = clock_.now();
+    if (session_.state() == Session::State::closed && now >= retry_at_) {
+        connect(now);
+    }
+    look_after(now);
+    const SteadyTime next = due();
+    const bool ready = wait(next <= now ? 0ns : std::min(most, next - now));
+    now = clock_.now();
+    serve(ready, now);
+    look_after(now);
+    send(now);
+}
+
+bool Channel::wait(Nanoseconds most) {
+    std::array<pollfd, 2> sets{};
+    sets[0] = {wakeup_, POLLIN, 0};
+    nfds_t count = 1;
+    if (session_.socket() >= 0) {
+        const bool writes = session_.wants_write();
+        const auto events = static_cast<short>(session_.state() == Session::State::connecting
+                                                   ? (writes ? POLLOUT : POLLIN)
+                                                   : POLLIN | (writes ? POLLOUT : 0));
+        sets[count++] = {session_.socket(), events, 0};
+    }
+    constexpr std::chrono::milliseconds kLongest = 1h;
+    static_cast<void>(::poll(
+        sets.data(), count,
+        static_cast<int>(
+            std::min(kLongest, std::chrono::ceil<std::chrono::milliseconds>(most)).count())));
+    std::uint64_t wakes = 0;
+    static_cast<void>(read(wakeup_, &wakes, sizeof wakes)); // only resets it
+    return count > 1 && sets[1].revents != 0;
+}
+
+SteadyTime Channel::due() const {
+    switch (session_.state()) {
+    case Session::State::closed:
+        return retry_at_;
+    case Session::State::connecting:
+    case Session::State::busy:
+        return patience_until_;
+    case Session::State::idle:
+        break;
+    }
+    return outbox_.size() > 0 ? std::min(heartbeat_at_, flush_at_) : heartbeat_at_;
+}
+
+void Channel::connect(SteadyTime now) {
+    figures_.connects.add();
+    patience_until_ = now + options_.patience;
+    session_.open(options_.conninfo, options_.channel);
+}
+
+void Channel::lose(const std::string& why, SteadyTime now) {
+    session_.close();
+    if (listening_) {
+        listening_ = false;
+        figures_.connected.store(false, std::memory_order_relaxed);
+        if (now - connected_at_ >= options_.last_retry) {
+            retry_ = options_.first_retry;
+        }
+        told_error_.clear();
+    } else {
+        figures_.connects_failed.add();
+    }
+    figures_.dropped_stale.add(outbox_.set_listened(false));
+    if (told_error_ != why) { // a database that stays away costs one line
+        told_error_ = why;
+        log_(Severity::warning, "hints neither go out nor come in: " + why);
+    }
+    retry_at_ = now + retry_;
+    retry_ = std::min(2 * retry_, options_.last_retry);
+}
+
+void Channel::serve(bool ready, SteadyTime now) {
+    if (session_.state() == Session::State::closed) {
+        return;
+    }
+    const bool connecting = session_.state() == Session::State::connecting;
+    // libpq takes a connect that is asked too early for one that failed.
+    if ((ready || !connecting || session_.socket() < 0) &&
+        !session_.advance([&](std::string_view payload) { hear(payload, now); })) {
+        lose(session_.error(), now);
+        return;
+    }
+    if (session_.state() != Session::State::idle) {
+        if (now >= patience_until_) {
+            lose("the database does not answer", now);
+        }
+        return;
+    }
+    patience_until_ = SteadyTime::max();
+    if (!listening_) {
+        listening_ = true;
+        connected_at_ = now;
+        heartbeat_at_ = now; // whoever is there hears of us at once
+        figures_.connected.store(true, std::memory_order_relaxed);
+        figures_.reconnects.add(was_connected_ ? 1 : 0);
+        was_connected_ = true;
+        told_error_.clear();
+        log_(Severity::info, "listening to channel " + options_.channel);
+    }
+}
+
+void Channel::hear(std::string_view payload, SteadyTime now) {
+    if (!reading_.read(payload) || !hint_json::is_name(reading_.server_id())) {
+        figures_.bad.add();
+        return;
+    }
+    if (reading_.instance() == instance_) {
+        return; // PostgreSQL tells the sender too
+    }
+    figures_.notifications_received.add();
+    meet(reading_.server_id(), now);
+    hints_.clear();
+    std::size_t skipped = reading_.skipped();
+    for (const hint_json::Item& item : reading_.items()) {
+        bool taken = false;
+        if (item.kind.empty()) {
+            taken = hints_.add(HintKind::stored, item);
+        } else if (item.kind == "moved") {
+            taken = hints_.add(HintKind::moved, item);
+        } else if (item.kind == "configured") {
+            taken = hints_.add(HintKind::configured, item);
+        } else if (item.kind == "deleted") {
+            taken = hints_.add(HintKind::deleted, item);
+        } else if (item.kind == "switched") {
+            taken = hints_.add_switch(item.subject, item.enabled);
+        }
+        skipped += taken ? 0 : 1;
+    }
+    figures_.items_skipped.add(skipped);
+    const auto& hints = hints_.hints();
+    if (hints.empty()) {
+        return;
+    }
+    if (!allowed(hints.size(), now)) {
+        figures_.dropped_flood.add(hints.size());
+        return;
+    }
+    figures_.hints_received.add(hints.size());
+    host_.heard(hints);
+}
+
+void Channel::meet(std::string_view server_id, SteadyTime now) {
+    const std::lock_guard lock(servers_mutex_);
+    auto found = servers_.find(server_id);
+    const bool news =
+        found == servers_.end() || now - found->second.last >= options_.dead_threshold;
+    if (found == servers_.end()) {
+        if (servers_.size() >= kMostServers) {
+            servers_.erase(std::min_element(
+                servers_.begin(), servers_.end(),
+                [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
+        }
+        found = servers_.emplace(std::string(server_id), Server{}).first;
+    }
+    found->second.last = now;
+    ++found->second.received;
+    if (news) {
+        heartbeat_at_ = now; // it may not know of us
+        log_(Severity::info, "broker " + found->first + " is heard from");
+    }
+}
+
+/// Notifications cannot be made to wait: what one session does not read fills a queue that all of
+/// the database shares. So what is too much is dropped.
+bool Channel::allowed(std::size_t hints, SteadyTime now) {
+    const auto rate = static_cast<double>(options_.hints_per_second);
+    const double seconds = std::chrono::duration<double>(now - filled_).count();
+    filled_ = now;
+    allowance_ = std::min(rate, allowance_ + seconds * rate);
+    if (allowance_ < static_cast<double>(hints)) {
+        return false;
+    }
+    allowance_ -= static_cast<double>(hints);
+    return true;
+}
+
+std::size_t Channel::alive() const {
+    const SteadyTime now = clock_.now();
+    const std::lock_guard lock(servers_mutex_);
+    return static_cast<std::size_t>(
+        std::count_if(servers_.begin(), servers_.end(), [&](const auto& row) {
+            return now - row.second.last < options_.dead_threshold;
+        }));
+}
+
+void Channel::look_after(SteadyTime now) {
+    {
+        const std::lock_guard lock(servers_mutex_);
+        std::erase_if(servers_,
+                      [&](const auto& row) { return now - row.second.last > kForgotten; });
+    }
+    const bool listened = listening_ && alive() > 0;
+    if (listened != outbox_.listened()) {
+        figures_.dropped_stale.add(outbox_.set_listened(listened));
+    }
+}
+
+void Channel::send(SteadyTime now) {
+    if (session_.state() != Session::State::idle) {
+        return;
+    }
+    std::vector<std::string> payloads;
+    if (now >= heartbeat_at_) {
+        heartbeat_at_ = now + options_.heartbeat;
+        payloads.push_back(head_of(options_.server_id, instance_) + "}");
+    }
+    std::size_t hints = 0;
+    if (now >= flush_at_ && outbox_.size() > 0) {
+        // The first hint after a rest goes at once, those of the next moments together.
+        flush_at_ = now + options_.flush;
+        hints = outbox_.take(head_, options_.payload, options_.payloads, payloads);
+    }
+    if (payloads.empty()) {
+        return;
+    }
+    patience_until_ = now + options_.patience;
+    if (!session_.notify(options_.channel, payloads)) {
+        figures_.dropped_stale.add(hints);
+        lose(session_.error(), now);
+        return;
+    }
+    figures_.notifications_sent.add(payloads.size());
+    figures_.hints_sent.add(hints);
+}
+
+void Channel::close() {
+    session_.close();
+    listening_ = false;
+    figures_.connected.store(false, std::memory_order_relaxed);
+    figures_.dropped_stale.add(outbox_.set_listened(false));
+}
+
+void Channel::fault(const std::string& why) {
+    figures_.faults.add();
+    lose(why, clock_.now());
+}
+
+void Channel::stats(plugin::Stats& out) const {
+    const auto add = [&](const char* name, std::uint64_t value) {
+        out.add(name, static_cast<double>(value));
+    };
+    const std::size_t living = alive();
+    std::size_t known = 0;
+    {
+        const std::lock_guard lock(servers_mutex_);
+        known = servers_.size();
+    }
+    add("connected", figures_.connected.load() ? 1 : 0);
+    add("servers_alive", living);
+    add("servers_dead", known - std::min(known, living));
+    add("pending", outbox_.size());
+    add("notifications_sent_total", figures_.notifications_sent.value());
+    add("notifications_received_total", figures_.notifications_received.value());
+    add("notifications_bad_total", figures_.bad.value());
+    add("hints_sent_total", figures_.hints_sent.value());
+    add("hints_received_total", figures_.hints_received.value());
+    add("hints_dropped_full_total", figures_.dropped_full.value());
+    add("hints_dropped_stale_total", figures_.dropped_stale.value());
+    add("hints_dropped_flood_total", figures_.dropped_flood.value());
+    add("items_skipped_total", figures_.items_skipped.value());
+    add("connects_total", figures_.connects.value());
+    add("connects_failed_total", figures_.connects_failed.value());
+    add("reconnects_total", figures_.reconnects.value());
+    add("faults_total", figures_.faults.value());
+}
+
+void Channel::peers(plugin::Peers& out) const {
+    const SteadyTime now = clock_.now();
+    const bool connected = figures_.connected.load(std::memory_order_relaxed);
+    const std::lock_guard lock(servers_mutex_);
+    for (const auto& [id, server] : servers_) {
+        plugin::Peer peer;
+        peer.address = options_.channel;
+        peer.server_id = id;
+        peer.silent = now - server.last;
+        peer.alive = peer.silent < options_.dead_threshold;
+        peer.connected = connected && peer.alive;
+        peer.received = server.received;
+        out.add(peer);
+    }
+}
+
+} // namespace queen::meshpg

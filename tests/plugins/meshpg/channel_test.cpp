@@ -1,0 +1,327 @@
+// Brokers over one real database. Time is moved by hand; turns are made until something is so.
+#include "meshpg/channel.hpp"
+#include "support/postgres.hpp"
+
+#include <queen/plugin/testing.hpp>
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+namespace queen::meshpg {
+namespace {
+
+using namespace std::chrono_literals;
+using plugin::Hint;
+using plugin::HintKind;
+using plugin::ManualClock;
+using plugin::OwnedHint;
+using plugin::RecordingMeshHost;
+using test::TestPostgres;
+
+Hint stored(std::string_view queue, std::string_view partition) {
+    Hint hint;
+    hint.queue = queue;
+    hint.partition = partition;
+    return hint;
+}
+
+struct Node {
+    Node(Options set, const Clock& clock)
+        : options(std::move(set)),
+          log([this](Severity, std::string_view line) { lines.emplace_back(line); }),
+          channel(options, clock, host, log, "instance of " + options.server_id) {}
+    std::size_t heard(std::string_view partition) const {
+        const auto hints = host.hints();
+        return static_cast<std::size_t>(std::count_if(
+            hints.begin(), hints.end(), [&](const auto& h) { return h.partition == partition; }));
+    }
+    const Options options;
+    RecordingMeshHost host;
+    std::vector<std::string> lines;
+    const Log log;
+    Channel channel;
+};
+
+class ChannelTest : public testing::Test {
+protected:
+    Options options(const std::string& id) const {
+        Options made;
+        made.server_id = id;
+        made.conninfo = postgres_.conninfo(database_);
+        made.patience = 1h; // a slow machine is no fault
+        return made;
+    }
+    Node& add(Options set) {
+        nodes_.push_back(std::make_unique<Node>(std::move(set), clock_));
+        return *nodes_.back();
+    }
+    Node& add(const std::string& id) { return add(options(id)); }
+    bool until(const std::function<bool()>& so) {
+        constexpr int kTurns = 10'000; // of up to a millisecond, for what never comes
+        for (int i = 0; i < kTurns; ++i) {
+            if (so()) {
+                return true;
+            }
+            turn();
+        }
+        return false;
+    }
+    void turn() {
+        for (const auto& node : nodes_) {
+            node->channel.turn(1ms);
+        }
+    }
+    /// Two that know of each other.
+    bool meet(Node& a, Node& b) {
+        return until([&] { return a.channel.listened() && b.channel.listened(); });
+    }
+    static void publish(Node& node, const Hint& hint) { node.channel.publish(std::span(&hint, 1)); }
+    void notify(const std::string& payload) {
+        postgres_.execute(database_, "SELECT pg_notify('queen_mesh', $q$" + payload + "$q$)");
+    }
+
+    TestPostgres& postgres_ = TestPostgres::shared();
+    const std::string database_ = postgres_.create_database();
+    ManualClock clock_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+};
+
+TEST_F(ChannelTest, HintsOfEveryKindReachTheOtherAndNobodyHearsItself) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    std::vector<OwnedHint> sent;
+    for (HintKind kind : {HintKind::stored, HintKind::moved, HintKind::configured,
+                          HintKind::deleted, HintKind::switched}) {
+        Hint hint;
+        hint.kind = kind;
+        if (kind == HintKind::switched) {
+            hint.subject = "maintenance";
+            hint.enabled = true;
+        } else {
+            hint.tenant = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+            hint.queue = "q '\"\\ü";
+        }
+        if (kind == HintKind::stored || kind == HintKind::moved) {
+            hint.partition = "p{},\"";
+        }
+        if (kind == HintKind::moved) {
+            hint.group = "g";
+        }
+        sent.emplace_back(hint);
+        publish(a, hint);
+    }
+    ASSERT_TRUE(until([&] { return b.host.hints().size() == sent.size(); }));
+    EXPECT_EQ(b.host.hints(), sent);
+    publish(b, stored("q", "from b"));
+    ASSERT_TRUE(until([&] { return a.heard("from b") == 1; }));
+    EXPECT_EQ(a.host.hints().size(), 1u);
+}
+
+TEST_F(ChannelTest, WithoutOthersNothingIsSent) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    EXPECT_FALSE(a.channel.listened());
+    publish(a, stored("q", "p"));
+    EXPECT_EQ(a.channel.figures().notifications_sent.value(), 1u) << "its heartbeat";
+    Node& b = add("b");
+    EXPECT_TRUE(meet(a, b)) << "a heard b's first heartbeat and said its own at once";
+    b.channel.close();
+    clock_.advance(b.options.dead_threshold);
+    nodes_.pop_back();
+    EXPECT_TRUE(until([&] { return !a.channel.listened(); }));
+}
+
+TEST_F(ChannelTest, TheFirstHintGoesAtOnceAndTheNextOnesTogether) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    publish(a, stored("q", "first"));
+    ASSERT_TRUE(until([&] { return b.heard("first") == 1; })) << "no time has passed";
+    const auto sent = a.channel.figures().notifications_sent.value();
+    for (int i = 0; i < 1'000; ++i) {
+        publish(a, stored("q", std::to_string(i % 10)));
+    }
+    for (int i = 0; i < 20; ++i) {
+        turn();
+    }
+    EXPECT_EQ(b.host.hints().size(), 1u);
+    clock_.advance(20ms);
+    ASSERT_TRUE(until([&] { return b.host.hints().size() == 11; }));
+    EXPECT_EQ(a.channel.figures().notifications_sent.value(), sent + 1);
+}
+
+TEST_F(ChannelTest, ManyHintsAreCutIntoPayloadsThatPostgresqlTakes) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    std::vector<std::string> names;
+    for (int i = 0; i < 2'000; ++i) {
+        names.push_back(std::to_string(i) + std::string(240, '"')); // two bytes each
+    }
+    for (const std::string& name : names) {
+        publish(a, stored("q", name));
+    }
+    ASSERT_TRUE(until([&] {
+        clock_.advance(20ms);
+        return b.host.hints().size() == 2'000;
+    }));
+    EXPECT_GT(a.channel.figures().notifications_sent.value(), 5u);
+    EXPECT_EQ(a.channel.figures().reconnects.value(), 0u);
+}
+
+TEST_F(ChannelTest, ALostSessionIsMadeAnewAndWhatWaitedIsDiscarded) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    clock_.advance(6s);
+    publish(a, stored("q", "before"));
+    ASSERT_TRUE(until([&] { return b.heard("before") == 1; }));
+    publish(a, stored("q", "waits"));
+    postgres_.execute(database_,
+                      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                      "application_name = 'queen-meshpg' AND datname = current_database()");
+    ASSERT_TRUE(until([&] { return !a.channel.listened() && !b.channel.listened(); }));
+    EXPECT_EQ(a.channel.figures().dropped_stale.value(), 1u);
+    publish(a, stored("q", "meanwhile"));
+    clock_.advance(250ms);
+    ASSERT_TRUE(until([&] { return a.channel.listened() && b.channel.listened(); }));
+    EXPECT_EQ(a.channel.figures().reconnects.value(), 1u);
+    publish(a, stored("q", "after"));
+    ASSERT_TRUE(until([&] { return b.heard("after") == 1; }));
+    EXPECT_EQ(b.heard("waits") + b.heard("meanwhile"), 0u);
+}
+
+TEST_F(ChannelTest, ADatabaseThatIsAwayIsAskedAgainMoreAndMoreSeldom) {
+    Options away = options("a");
+    away.conninfo = "host=/nonexistent user=x password=hush";
+    Node& a = add(away);
+    ASSERT_TRUE(until([&] { return a.channel.figures().connects_failed.value() == 1; }));
+    for (const auto wait : {250ms, 500ms, 1'000ms, 2'000ms, 4'000ms, 5'000ms, 5'000ms}) {
+        const auto failed = a.channel.figures().connects_failed.value();
+        clock_.advance(wait - 1ms);
+        turn();
+        EXPECT_EQ(a.channel.figures().connects_failed.value(), failed);
+        clock_.advance(1ms);
+        ASSERT_TRUE(until([&] { return a.channel.figures().connects_failed.value() > failed; }));
+    }
+    ASSERT_EQ(a.lines.size(), 1u) << "one line, however long it lasts";
+    EXPECT_EQ(a.lines[0].find("hush"), std::string::npos);
+}
+
+TEST_F(ChannelTest, ADatabaseThatDoesNotAnswerIsGivenUp) {
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof at;
+    ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&at), size), 0);
+    ASSERT_EQ(::listen(listener, 8), 0);
+    ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &size), 0);
+    Options mute = options("a");
+    mute.conninfo = "host=127.0.0.1 sslmode=disable port=" + std::to_string(ntohs(at.sin_port));
+    mute.patience = 10s;
+    Node& a = add(mute);
+    for (int i = 0; i < 20; ++i) {
+        turn();
+    }
+    clock_.advance(9'999ms);
+    turn();
+    EXPECT_EQ(a.channel.figures().connects_failed.value(), 0u);
+    clock_.advance(1ms);
+    EXPECT_TRUE(until([&] { return a.channel.figures().connects_failed.value() == 1; }));
+    ::close(listener);
+}
+
+TEST_F(ChannelTest, WhateverAnyoneNotifiesIsSurvivedAndCounted) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    for (const char* payload : {"", "x", "[]", "{}", R"({"server_id":7})", R"({"server_id":""})"}) {
+        notify(payload);
+    }
+    notify(R"({"server_id":"x","items":[{"kind":"news","queue":"q"},{"queue":""},{"queue":"q"}]})");
+    ASSERT_TRUE(until([&] { return a.host.hints().size() == 1; }));
+    EXPECT_EQ(a.channel.figures().bad.value(), 6u);
+    EXPECT_EQ(a.channel.figures().items_skipped.value(), 2u);
+    EXPECT_EQ(a.channel.alive(), 1u);
+}
+
+TEST_F(ChannelTest, AFloodIsDroppedBecauseItCannotWait) {
+    Options few = options("a");
+    few.hints_per_second = 2;
+    Node& a = add(few);
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    for (int i = 0; i < 5; ++i) {
+        notify(R"({"server_id":"x","items":[{"queue":"q","partition":")" + std::to_string(i) +
+               "\"}]}");
+    }
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_received.value() == 5; }));
+    EXPECT_EQ(a.host.hints().size(), 2u);
+    EXPECT_EQ(a.channel.figures().dropped_flood.value(), 3u);
+    clock_.advance(500ms);
+    notify(R"({"server_id":"x","items":[{"queue":"q","partition":"later"}]})");
+    EXPECT_TRUE(until([&] { return a.heard("later") == 1; }));
+}
+
+TEST_F(ChannelTest, HeartbeatsKeepBrokersKnown) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    for (int i = 0; i < 6; ++i) {
+        clock_.advance(5s);
+        const auto heard = a.channel.figures().notifications_received.value();
+        ASSERT_TRUE(
+            until([&] { return a.channel.figures().notifications_received.value() > heard; }));
+    }
+    EXPECT_TRUE(a.channel.listened());
+    struct Rows final : plugin::Peers {
+        void add(const plugin::Peer& peer) override {
+            ids.emplace_back(peer.server_id);
+            EXPECT_TRUE(peer.alive);
+            EXPECT_TRUE(peer.connected);
+        }
+        std::vector<std::string> ids;
+    } rows;
+    a.channel.peers(rows);
+    EXPECT_EQ(rows.ids, std::vector<std::string>{"b"});
+}
+
+TEST_F(ChannelTest, WorkersPublishWhileTheSessionComesAndGoes) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    std::atomic<int> running{3};
+    std::vector<std::jthread> workers;
+    for (int w = 0; w < 3; ++w) {
+        workers.emplace_back([&, w] {
+            const std::string partition = std::to_string(w);
+            for (int i = 0; i < 3'000; ++i) {
+                publish(a, stored("q", partition));
+            }
+            --running;
+        });
+    }
+    for (int i = 0; running > 0; ++i) {
+        clock_.advance(20ms);
+        turn();
+        if (i % 50 == 49) {
+            a.channel.close();
+        }
+    }
+    workers.clear();
+    publish(a, stored("q", "last"));
+    EXPECT_TRUE(until([&] {
+        clock_.advance(20ms);
+        publish(a, stored("q", "last"));
+        return b.heard("last") > 0;
+    }));
+}
+
+} // namespace
+} // namespace queen::meshpg
