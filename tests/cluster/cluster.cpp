@@ -122,6 +122,11 @@ void Cluster::await(std::size_t index, const std::string& series, double at_leas
         << at_least;
 }
 
+void Cluster::await_at_most(std::size_t index, const std::string& series, double value) const {
+    EXPECT_TRUE(soon([&] { return metric(index, series) <= value; }))
+        << nodes_[index].name << ": " << series << " is " << metric(index, series);
+}
+
 void Cluster::await_body(std::size_t index, const std::string& target,
                          const std::string& text) const {
     std::string body;

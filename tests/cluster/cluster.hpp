@@ -54,6 +54,7 @@ public:
     void await_body(std::size_t index, const std::string& target, const std::string& text) const;
     /// Waits until a series is at least that. Fails the test after a minute.
     void await(std::size_t index, const std::string& series, double at_least) const;
+    void await_at_most(std::size_t index, const std::string& series, double value) const;
 
     /// A pop that waits at a broker; parked when this returns.
     HttpClient park(std::size_t at, const std::string& queue, const std::string& more,
