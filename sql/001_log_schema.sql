@@ -10,6 +10,7 @@
 -- Time: only queen._clock(); column defaults may use now().
 --
 -- Lock order, for every file; a transaction takes them downwards only (LK-1):
+--   0. log_timers       (tenant_id, queue, timer_key), byte order
 --   1. advisory locks   queue creation  hashtextextended(tenant/name, 41), ascending key
 --                       group of queue  hashtextextended(queue id/group, 43): exclusive by the
 --                                       seeder, shared by whoever creates a single cursor

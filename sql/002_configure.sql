@@ -212,7 +212,19 @@ BEGIN
 END $$;
 
 -- @
+-- Whether the payloads of each queue are to be encrypted, in the order of the names; not those of a
+-- queue that does not exist.
+CREATE OR REPLACE FUNCTION queen.queues_encrypted_v1(p_tenant uuid, p_queues text[])
+RETURNS TABLE (encrypted boolean)
+LANGUAGE sql STABLE ROWS 10 AS $$
+    SELECT coalesce(q.encryption_enabled, false)
+    FROM unnest(p_queues) WITH ORDINALITY AS n (name, at)
+    LEFT JOIN queen.queues q ON q.tenant_id = p_tenant AND q.name = n.name
+    ORDER BY n.at
+$$;
+
+-- @
 SELECT queen._keep_only(ARRAY[
     '_queue_options()', '_options_of(queen.queues)', '_stored_only()',
     '_option_fault(text, jsonb)',
-    'configure_queue_v1(text, jsonb, uuid)']);
+    'configure_queue_v1(text, jsonb, uuid)', 'queues_encrypted_v1(uuid, text[])']);

@@ -130,22 +130,11 @@ BEGIN
 END $$;
 
 -- @
--- Creates what is missing of the named queues and partitions. Whoever finds nothing missing writes
--- nothing (F-9). Inserts are ordered on their unique keys (LK-2, K09).
-CREATE OR REPLACE FUNCTION queen._provision(
-    p_tenants uuid[], p_queues text[], p_partitions text[])
+-- Creates what is missing of the named queues, under their creation keys.
+CREATE OR REPLACE FUNCTION queen._provision_queues(p_tenants uuid[], p_queues text[])
 RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1
-    FROM unnest(p_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
-    WHERE NOT EXISTS (SELECT 1 FROM queen.queues q
-                      JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
-                      WHERE q.tenant_id = w.tenant AND q.name = w.queue);
-    IF NOT FOUND THEN
-        RETURN;
-    END IF;
-
     PERFORM pg_advisory_xact_lock(k.key)
     FROM (SELECT DISTINCT queen._queue_lock(w.tenant, w.queue) AS key
           FROM unnest(p_tenants, p_queues) AS w (tenant, queue)
@@ -163,6 +152,26 @@ BEGIN
         ORDER BY w.tenant, w.queue
         ON CONFLICT (tenant_id, name) DO NOTHING;
     END IF;
+END $$;
+
+-- @
+-- Creates what is missing of the named queues and partitions. Whoever finds nothing missing writes
+-- nothing (F-9). Inserts are ordered on their unique keys (LK-2, K09).
+CREATE OR REPLACE FUNCTION queen._provision(
+    p_tenants uuid[], p_queues text[], p_partitions text[])
+RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1
+    FROM unnest(p_tenants, p_queues, p_partitions) AS w (tenant, queue, part)
+    WHERE NOT EXISTS (SELECT 1 FROM queen.queues q
+                      JOIN queen.log_partitions p ON p.queue_id = q.id AND p.name = w.part
+                      WHERE q.tenant_id = w.tenant AND q.name = w.queue);
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+
+    PERFORM queen._provision_queues(p_tenants, p_queues);
 
     INSERT INTO queen.log_partitions (queue_id, name, last_write_at)
     SELECT q.id, w.part, queen._clock()
@@ -418,4 +427,5 @@ SELECT queen._keep_only(ARRAY[
     'log_segment_at_v1(uuid, bigint)',
     'log_window_hashes_v1(uuid, bigint, boolean, bigint)',
     '_append(uuid, integer, integer, bytea, bigint, bytea, uuid, bigint, bigint, timestamptz)',
+    '_provision_queues(uuid[], text[])',
     '_provision(uuid[], text[], text[])']);

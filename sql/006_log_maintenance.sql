@@ -15,7 +15,7 @@
 --
 -- Each step is one short transaction: bounded in rows and bytes, one partition locked at a time
 -- (LK-4); the cleanup, which needs many, takes them by id and skips those in use. Lock order as in
--- 001: creation key, queue, partitions by id, cursors, leaves.
+-- 001: timers, creation key, queue, partitions by id, cursors, leaves.
 -- Isolation: READ COMMITTED; whatever decides is read by a statement after the one that locked.
 -- Errors: 22004 for a cutoff that must not be null, 55P03 when a row stays locked.
 
@@ -50,20 +50,31 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS log_partitions_idle
 
 -- @
 -- Removes a queue with its partitions, segments, sidecar rows, cursors, subscriptions and
--- watermarks. False when there is none. In-flight pushes are waited for; pushes that waited here
--- find their partition gone and fail (40001), pops skip what is locked.
+-- watermarks, and the timers that were to go into it: one that stayed would make it anew when it
+-- fires (F-64). True when there was any of that. In-flight pushes are waited for; pushes that waited
+-- here find their partition gone and fail (40001), pops skip what is locked. A fire under way is
+-- waited for; one that comes later finds its rows gone.
 CREATE OR REPLACE FUNCTION queen.delete_queue_v1(p_tenant uuid, p_name text) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
     v_qid  uuid;
     v_pids uuid[];
+    v_keys text[] := '{}';
 BEGIN
+    -- First of all (LK-1). During the boot that makes that table there is none yet.
+    IF to_regclass('queen.log_timers') IS NOT NULL THEN
+        v_keys := ARRAY(SELECT t.timer_key FROM queen.log_timers t
+                        WHERE t.tenant_id = p_tenant AND t.queue = p_name
+                        ORDER BY t.timer_key FOR UPDATE);
+        DELETE FROM queen.log_timers t
+        WHERE t.tenant_id = p_tenant AND t.queue = p_name AND t.timer_key = ANY (v_keys);
+    END IF;
     PERFORM pg_advisory_xact_lock(queen._queue_lock(p_tenant, p_name));
     SELECT q.id INTO v_qid FROM queen.queues q
     WHERE q.tenant_id = p_tenant AND q.name = p_name
     FOR UPDATE;
     IF NOT FOUND THEN
-        RETURN false;
+        RETURN cardinality(v_keys) > 0;
     END IF;
     v_pids := ARRAY(SELECT p.id FROM queen.log_partitions p WHERE p.queue_id = v_qid
                     ORDER BY p.id FOR UPDATE);

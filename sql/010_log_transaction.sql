@@ -1,13 +1,13 @@
--- 010_log_transaction.sql: messages stored and messages settled, all of it or nothing.
+-- 010_log_transaction.sql: messages stored, messages settled and timers set, all of it or nothing.
 --
 -- Isolation: READ COMMITTED, one statement, so its transaction is the caller's. Whatever cannot be
 -- done raises and takes everything back, the queues and partitions it made included.
--- Lock order: that of a push (queue creation keys, queues, log_partitions by id), then
+-- Lock order: timers, which go first (TX-2), then that of a push (queue creation keys, queues, log_partitions by id), then
 -- log_consumers by (partition, group), all of them before the first is changed, then leaves.
 -- Nothing takes partitions after cursors, so a transaction, a push, an ack and another transaction
 -- cannot wait for each other in a circle (LK-1, LK-2). One that brings letters locks their queues
 -- FOR KEY SHARE between the keys and the partitions, since log_dlq refers to queues.
--- Errors, besides those of 003 and 005:
+-- Errors, besides those of 003, 005 and 025:
 --   23505  QDUP   a message is in the dedup window already. DETAIL: [{s, i, off}], the segment's
 --                 and the frame's place in the call and the offset that has it.
 --   QFRM0  QFORM  a segment is not in the form that its queue wants (ENC-5). DETAIL: [{s, encrypted}]
@@ -43,14 +43,21 @@ $$;
 -- Letters as in log_ack_by_hash_v1, each with its partition; p_last: what is missing of them cannot
 -- be had.
 -- p_encrypted: by segment, whether its frames are; null is a caller that knows no encryption.
+-- p_timer_*: as log_timers_apply_v1 takes them. What it refuses rolls all back; that nothing waits
+-- under a key, or that the fire has it, are answers.
 -- Result: {pushes: as log_push_multi_v1, acks: [{partitionId, group, queue, partition,
--- leaseReleased, freed, covered, dropped, items: [places], filed: [places]}]}, acks in (partition,
--- group) order; filed became dead letters.
+-- leaseReleased, freed, covered, dropped, items: [places], filed: [places]}], timers: [{status, txn,
+-- id, at}], now}, acks in (partition, group) order; filed became dead letters; at and now in
+-- microseconds since 1970, now as this returns; the last two with timers only.
 -- The predecessor goes in the same transaction: two that fit one call would fail it (DM-4).
 DROP FUNCTION IF EXISTS queen.log_transaction_v1(
     uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], bigint[], bigint[],
     timestamptz[], uuid[], text[], text[], bytea[], text[], text[], text[], uuid[], bigint[],
     uuid[], text[], uuid[], text[], bytea[], boolean[], timestamptz[], boolean);
+DROP FUNCTION IF EXISTS queen.log_transaction_v1(
+    uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], bigint[], bigint[],
+    timestamptz[], uuid[], text[], text[], bytea[], text[], text[], text[], uuid[], bigint[],
+    uuid[], text[], uuid[], text[], bytea[], boolean[], timestamptz[], boolean, boolean[]);
 CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
     p_tenant uuid,
     p_queues text[], p_partitions text[], p_counts integer[], p_hashes bytea[],
@@ -63,7 +70,13 @@ CREATE OR REPLACE FUNCTION queen.log_transaction_v1(
     p_letter_traces uuid[] DEFAULT '{}', p_letter_producers text[] DEFAULT '{}',
     p_letter_payloads bytea[] DEFAULT '{}', p_letter_encrypted boolean[] DEFAULT '{}',
     p_letter_times timestamptz[] DEFAULT '{}', p_last boolean DEFAULT false,
-    p_encrypted boolean[] DEFAULT NULL)
+    p_encrypted boolean[] DEFAULT NULL,
+    p_timer_kinds text[] DEFAULT '{}', p_timer_queues text[] DEFAULT '{}',
+    p_timer_keys text[] DEFAULT '{}', p_timer_txns text[] DEFAULT '{}',
+    p_timer_partitions text[] DEFAULT '{}', p_timer_delays bigint[] DEFAULT '{}',
+    p_timer_ids uuid[] DEFAULT '{}', p_timer_payloads bytea[] DEFAULT '{}',
+    p_timer_zstd boolean[] DEFAULT '{}', p_timer_encrypted boolean[] DEFAULT '{}',
+    p_timer_producer text DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql
 -- A plan made while the tables are small stays when they have grown. Joins are left alone: those
@@ -73,6 +86,7 @@ DECLARE
     v_n       integer := coalesce(cardinality(p_ack_pids), 0);
     v_pushes  jsonb := '[]';
     v_acks    jsonb[] := '{}';
+    v_timers  jsonb;
     v_leases  text[];
     v_workers text[];
     v_lost    text[];
@@ -90,6 +104,18 @@ BEGIN
         RAISE EXCEPTION 'QMULTI: arrays of different length' USING ERRCODE = '22023';
     END IF;
     PERFORM set_config('lock_timeout', queen._push_lock_timeout(), true);
+
+    IF cardinality(p_timer_kinds) > 0 THEN -- before all other locks (LK-1)
+        SELECT jsonb_agg(jsonb_build_object(
+                   'status', t.status, 'txn', t.txn, 'id', t.message_id,
+                   'at', (extract(epoch FROM t.deliver_at) * 1000000)::bigint) ORDER BY t.n)
+        INTO v_timers
+        FROM queen.log_timers_apply_v1(
+                 p_tenant, p_timer_kinds, p_timer_queues, p_timer_keys, p_timer_txns,
+                 p_timer_partitions, p_timer_delays, p_timer_ids, p_timer_payloads, p_timer_zstd,
+                 p_timer_encrypted, p_timer_producer)
+             WITH ORDINALITY AS t (status, txn, message_id, deliver_at, left_us, n);
+    END IF;
 
     IF cardinality(p_letter_pids) > 0 THEN
         IF cardinality(p_queues) > 0 THEN -- its keys come before the queues, so it comes first
@@ -244,7 +270,11 @@ BEGIN
         RAISE EXCEPTION 'QDLQ: % acks want dead letters', jsonb_array_length(v_wanted)
             USING ERRCODE = 'QDLQ0', DETAIL = v_wanted::text;
     END IF;
-    RETURN jsonb_build_object('pushes', v_pushes, 'acks', to_jsonb(v_acks));
+    RETURN jsonb_build_object('pushes', v_pushes, 'acks', to_jsonb(v_acks))
+        || CASE WHEN v_timers IS NULL THEN '{}'
+                ELSE jsonb_build_object(
+                    'timers', v_timers,
+                    'now', (extract(epoch FROM queen._clock()) * 1000000)::bigint) END;
 END $$;
 
 -- @
@@ -253,4 +283,5 @@ SELECT queen._keep_only(ARRAY[
     'log_transaction_v1(uuid, text[], text[], integer[], bytea[], bigint[], bytea[], uuid[], '
         || 'bigint[], bigint[], timestamptz[], uuid[], text[], text[], bytea[], text[], text[], '
         || 'text[], uuid[], bigint[], uuid[], text[], uuid[], text[], bytea[], boolean[], '
-        || 'timestamptz[], boolean, boolean[])']);
+        || 'timestamptz[], boolean, boolean[], text[], text[], text[], text[], text[], bigint[], '
+        || 'uuid[], bytea[], boolean[], boolean[], text)']);

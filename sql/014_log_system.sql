@@ -14,16 +14,34 @@
 -- in CPU time of the server: a refresh 3.9 s when nobody is behind, 4.6 s when all are; list and
 -- overview 0.7 s and 0.15 s from the statistics, 1.7 s and 2.3 s live (2026-11-30, PostgreSQL 15).
 
--- Whether pushes, and pops, are in maintenance.
+-- A version without timers told of maintenance alone.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_proc p
+               WHERE p.oid = to_regprocedure('queen.read_switches_v1()')
+                 AND NOT 'timers_fire' = ANY (p.proargnames)) THEN
+        DROP FUNCTION queen.read_switches_v1();
+    END IF;
+END $$;
+
+-- @
+-- Whether pushes, and pops, are in maintenance; whether timers are taken, and fired. Nothing but an
+-- outspoken true puts into maintenance, and nothing but an outspoken false stops timers (SWI-3).
 CREATE OR REPLACE FUNCTION queen.read_switches_v1(
-    OUT maintenance boolean, OUT pop_maintenance boolean)
+    OUT maintenance boolean, OUT pop_maintenance boolean,
+    OUT timers_schedule boolean, OUT timers_fire boolean)
 LANGUAGE sql STABLE AS $$
     SELECT coalesce(bool_or(s.value -> 'enabled' = 'true') FILTER (WHERE s.key = 'maintenance_mode'),
                     false),
            coalesce(bool_or(s.value -> 'enabled' = 'true')
-                        FILTER (WHERE s.key = 'pop_maintenance_mode'), false)
+                        FILTER (WHERE s.key = 'pop_maintenance_mode'), false),
+           coalesce(bool_and(s.value -> 'enabled' <> 'false')
+                        FILTER (WHERE s.key = 'timers_schedule_enabled'), true),
+           coalesce(bool_and(s.value -> 'enabled' <> 'false')
+                        FILTER (WHERE s.key = 'timers_fire_enabled'), true)
     FROM queen.system_state s
-    WHERE s.key IN ('maintenance_mode', 'pop_maintenance_mode')
+    WHERE s.key IN ('maintenance_mode', 'pop_maintenance_mode', 'timers_schedule_enabled',
+                    'timers_fire_enabled')
 $$;
 
 -- @

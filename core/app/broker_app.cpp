@@ -30,6 +30,8 @@
 #include "broker/repairs.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/timer_firing.hpp"
+#include "broker/timers.hpp"
 #include "broker/transaction.hpp"
 #include "http/front.hpp"
 #include "http/router.hpp"
@@ -41,6 +43,7 @@
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
 #include "store/installer.hpp"
+#include "store/pg_form_store.hpp"
 #include "store/pg_group_store.hpp"
 #include "store/pg_letter_store.hpp"
 #include "store/pg_message_store.hpp"
@@ -49,6 +52,7 @@
 #include "store/pg_store.hpp"
 #include "store/pg_system_store.hpp"
 #include "store/pg_task_store.hpp"
+#include "store/pg_timer_store.hpp"
 #include "store/pg_transaction_store.hpp"
 
 #include <Poco/Logger.h>
@@ -101,6 +105,7 @@ struct BrokerApp::Parts {
     Result<void> open_network(const std::stop_token& stop);
     void open_system();
     void open_mesh();
+    void open_timers();
     Result<void> start_meshes();
     void read_switches();
 
@@ -117,6 +122,8 @@ struct BrokerApp::Parts {
     std::unique_ptr<store::PgRetentionStore> retention_store;
     std::unique_ptr<store::PgGroupStore> group_store;
     std::unique_ptr<store::PgTransactionStore> transaction_store;
+    std::unique_ptr<store::PgTimerStore> timer_store;
+    std::unique_ptr<store::PgFormStore> form_store;
     std::unique_ptr<store::PgLetterStore> letter_store;
     std::unique_ptr<store::PgMessageStore> message_store;
     std::unique_ptr<TickerThread> ticker;
@@ -138,6 +145,9 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::AckRegistry> ack_registry; ///< null when switched off
     std::unique_ptr<broker::Acks> acks;
     std::unique_ptr<broker::Transactions> transactions;
+    std::shared_ptr<plugin::TimerDriver> timer_driver; ///< null: timers wait
+    std::shared_ptr<broker::TimerFiring> timer_firing; ///< likewise
+    std::unique_ptr<broker::Timers> timers;
     std::unique_ptr<broker::Admin> admin;
     std::unique_ptr<broker::Switches> switches;
     std::unique_ptr<broker::Statistics> statistics;
@@ -255,6 +265,8 @@ Result<void> BrokerApp::Parts::open_database(const std::stop_token& stop) {
     retention_store = std::make_unique<store::PgRetentionStore>(*asker);
     group_store = std::make_unique<store::PgGroupStore>(*asker);
     transaction_store = std::make_unique<store::PgTransactionStore>(*asker);
+    timer_store = std::make_unique<store::PgTimerStore>(*asker);
+    form_store = std::make_unique<store::PgFormStore>(*asker);
     letter_store = std::make_unique<store::PgLetterStore>(*asker);
     message_store = std::make_unique<store::PgMessageStore>(*asker);
     Poco::Logger::get("queend").information("database " + store::describe_conninfo(conninfo) +
@@ -312,6 +324,25 @@ void BrokerApp::Parts::open_mesh() {
         broker::PeerHints::Options{.tenants = settings.tenancy.header,
                                    .wait = settings.database.statement_timeout});
     plugin_services->hear(*peer_hints);
+}
+
+/// The driver had ticks before and nothing to ask: it is told to look at once.
+void BrokerApp::Parts::open_timers() {
+    timer_driver = plugins->timer_driver();
+    if (!timer_driver) {
+        Poco::Logger::get("queend").warning(
+            "no plugin fires timers: they are taken and wait until another broker fires them");
+        return;
+    }
+    timer_firing = std::make_shared<broker::TimerFiring>(
+        *timer_store, *announcer, clock,
+        broker::TimerFiring::Options{.zstd_level = static_cast<int>(settings.zstd_level),
+                                     .wait = settings.database.statement_timeout,
+                                     .enabled = [this] { return switches->timers_fire(); },
+                                     .activity = activity});
+    timer_firing->serve(timer_driver);
+    plugins->serve_timers(timer_firing);
+    timer_driver->scheduled(clock.now());
 }
 
 /// Once this broker serves pops: what peers say from here on reaches those who wait.
@@ -416,6 +447,9 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
             .log = [](const std::string& line) { Poco::Logger::get("queend").warning(line); },
             .was_set =
                 [this](SwitchKey key, bool enabled) {
+                    if (key != SwitchKey::maintenance && key != SwitchKey::pop_maintenance) {
+                        return; // no word of the mesh's: others read it with their next look
+                    }
                     plugin::Hint hint{.kind = plugin::HintKind::switched, .enabled = enabled};
                     hint.subject =
                         key == SwitchKey::maintenance ? "maintenance" : "pop_maintenance";
@@ -435,13 +469,26 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
     }
     acks = std::make_unique<broker::Acks>(*store, *announcer, clock, wait, activity,
                                           ack_registry.get());
+    const auto wake_driver = [this](SteadyTime earliest) {
+        if (timer_driver) {
+            timer_driver->scheduled(earliest);
+        }
+    };
     transactions = std::make_unique<broker::Transactions>(
         *transaction_store, *store, *announcer, clock,
         broker::Transactions::Options{.zstd_level = static_cast<int>(settings.zstd_level),
                                       .wait = wait,
                                       .activity = activity,
-                                      .encryption = encryption},
+                                      .encryption = encryption,
+                                      .scheduled = wake_driver},
         dedup.get(), ack_registry.get());
+    timers = std::make_unique<broker::Timers>(
+        *timer_store, *form_store, clock,
+        broker::Timers::Options{.wait = wait,
+                                .activity = activity,
+                                .encryption = encryption,
+                                .taken = [this] { return switches->timers_schedule(); },
+                                .scheduled = wake_driver});
     admin = std::make_unique<broker::Admin>(*store, *pop, *announcer, clock, wait);
     open_system();
     moved_cursors = std::make_unique<broker::MovedCursors>(*pop, *announcer);
@@ -477,6 +524,12 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                              .plugins = [this] { return plugins->status(); },
                              .tasks = [this] { return scheduler->stats(); },
                              .retention = [this] { return retention->stats(); },
+                             .timers =
+                                 [this](metrics::Page& page) {
+                                     if (timer_firing) {
+                                         collect_timers(page, timer_firing->stats(), *timer_driver);
+                                     }
+                                 },
                              .executor = [this] { return executor->statistics(); },
                              .statements = asker->statements(),
                              .front = [this] { return front->statistics(); }},
@@ -487,6 +540,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         .pop = *pop,
         .acks = *acks,
         .transactions = *transactions,
+        .timers = *timers,
         .admin = *admin,
         .statistics = *statistics,
         .switches = *switches,
@@ -506,6 +560,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
                 write_mesh(writer, *meshes, peer_hints->stats(), peer_hints->waiting(),
                            plugins->status());
             },
+        .timers_fired = [this] { return timer_driver && switches->timers_fire(); },
         .metrics = [this](json::Writer& writer) { metrics->write_json(writer); },
         .prometheus =
             [this](std::function<void(http::Reply)> reply) {
@@ -519,6 +574,7 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
         .cipher = cipher.get(),
         .verifier = verifier.get()});
     read_switches();
+    open_timers();
     auto listening = http::Front::listen(settings.listen_address, settings.port,
                                          front_limits(settings.limits), *routes);
     if (!listening) {
@@ -584,6 +640,12 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
         for (const auto& entry : parts.meshes->all()) {
             entry.link->stop();
         }
+    }
+    if (parts.timer_driver) { // what it asked for is answered while there are workers
+        parts.timer_driver->stop();
+    }
+    if (parts.timer_firing) {
+        parts.timer_firing->stop();
     }
     if (parts.scheduler) {
         parts.scheduler->stop(grace); // turns are given back while there are workers

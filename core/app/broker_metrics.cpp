@@ -42,6 +42,7 @@ std::string BrokerMetrics::prometheus(const ClusterFigures* cluster) const {
     collect_plugins(page, parts_.plugins());
     collect_tasks(page, parts_.tasks());
     collect_retention(page, parts_.retention());
+    parts_.timers(page);
     collect_executor(page, parts_.executor());
     collect_statements(page, parts_.statements);
     collect_front(page, parts_.front());

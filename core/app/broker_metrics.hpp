@@ -35,6 +35,7 @@ public:
         std::function<std::vector<pluginhost::PluginStatus>()> plugins;
         std::function<std::vector<broker::Scheduler::TaskStats>()> tasks;
         std::function<broker::Retention::Stats()> retention;
+        std::function<void(metrics::Page&)> timers; ///< adds nothing when nobody fires them
         std::function<store::Executor::Statistics()> executor;
         const store::StatementCounters& statements;
         std::function<http::FrontStatistics()> front;

@@ -1,6 +1,7 @@
 #include "app/collect.hpp"
 
 #include <array>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -65,6 +66,11 @@ void collect_activity(Page& page, m::Activity& activity) {
     page.add(m::kTransactions, {"duplicate"}, number(transaction.duplicate.value()));
     page.add(m::kTransactions, {"rejected"}, number(transaction.rejected.value()));
     page.add(m::kTransactions, {"failed"}, number(transaction.failed.value()));
+
+    for (std::size_t i = 0; i < m::kTimerRefusals; ++i) {
+        page.add(m::kTimersRefused, {to_string(static_cast<m::TimerRefused>(i))},
+                 number(activity.timers.refused[i].value()));
+    }
 
     const auto minute = activity.queues.last_minute();
     page.add(m::kQueuesTracked, number(activity.queues.size()));
@@ -314,6 +320,48 @@ void collect_retention(Page& page, const broker::Retention::Stats& retention) {
     }
     page.add(m::kRetentionBackedOff, number(retention.backed_off));
     page.add(m::kRetentionRepaired, number(retention.repaired));
+}
+
+namespace {
+
+/// Upper bound of the bucket in which that part of all observations ends.
+double quantile(const LatencyHistogram::Snapshot& snapshot, double part) {
+    const auto wanted = part * number(snapshot.count());
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < LatencyHistogram::kBoundsMicroseconds.size(); ++i) {
+        seen += snapshot.buckets[i];
+        if (number(seen) >= wanted) {
+            return number(LatencyHistogram::kBoundsMicroseconds[i]) / 1e6;
+        }
+    }
+    return std::numeric_limits<double>::infinity();
+}
+
+} // namespace
+
+void collect_timers(Page& page, const broker::TimerFiring::Stats& stats,
+                    plugin::TimerDriver& driver) {
+    constexpr std::array<std::string_view, 3> kResults{"fired", "duplicate", "stale"};
+    constexpr std::array<std::string_view, 3> kClasses{"transient", "permanent", "config"};
+    page.add(m::kTimersDue, number(stats.due));
+    page.add(m::kTimersDueCapped, stats.due_capped ? 1 : 0);
+    page.add(m::kTimersOldestLate, std::chrono::duration<double>(stats.oldest_late).count());
+    for (std::size_t i = 0; i < kResults.size(); ++i) {
+        page.add(m::kTimersFired, {kResults[i]}, number(stats.results[i]));
+    }
+    for (std::size_t i = 0; i < kClasses.size(); ++i) {
+        page.add(m::kTimersFireFailures, {kClasses[i]}, number(stats.failures[i]));
+    }
+    page.add(m::kTimersDeadLetters, number(stats.dead_letters));
+    page.add(m::kTimersPoisoned, number(stats.poisoned));
+    for (const auto& [tenant, lag] : stats.lag) {
+        page.add(m::kTimersFireLag, {tenant, "0.5"}, quantile(lag, 0.5));
+        page.add(m::kTimersFireLag, {tenant, "0.99"}, quantile(lag, 0.99));
+    }
+    page.add(m::kTimersLagDropped, number(stats.tenants_dropped));
+    m::PluginFigures figures(page, m::kSweeperFigures, "timers");
+    driver.stats(figures);
+    page.add(m::kSweeperFiguresDropped, number(figures.dropped()));
 }
 
 void collect_executor(Page& page, const store::Executor::Statistics& executor) {

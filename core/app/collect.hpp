@@ -12,6 +12,7 @@
 #include "broker/peer_hints.hpp"
 #include "broker/reseed.hpp"
 #include "broker/switches.hpp"
+#include "broker/timer_firing.hpp"
 #include "http/front.hpp"
 #include "metrics/activity.hpp"
 #include "metrics/page.hpp"
@@ -52,6 +53,9 @@ void collect_reseeds(metrics::Page& page, const broker::Reseeder::Stats& reseeds
 void collect_plugins(metrics::Page& page, const std::vector<pluginhost::PluginStatus>& plugins);
 void collect_tasks(metrics::Page& page, const std::vector<broker::Scheduler::TaskStats>& tasks);
 void collect_retention(metrics::Page& page, const broker::Retention::Stats& retention);
+/// Asks the driver for its own figures, as above.
+void collect_timers(metrics::Page& page, const broker::TimerFiring::Stats& stats,
+                    plugin::TimerDriver& driver);
 void collect_executor(metrics::Page& page, const store::Executor::Statistics& executor);
 void collect_statements(metrics::Page& page, const store::StatementCounters& statements);
 void collect_front(metrics::Page& page, const http::FrontStatistics& front);

@@ -2,8 +2,26 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace queen::broker {
+namespace {
+
+bool& of(SwitchStates& states, SwitchKey key) {
+    switch (key) {
+    case SwitchKey::maintenance:
+        return states.maintenance;
+    case SwitchKey::pop_maintenance:
+        return states.pop_maintenance;
+    case SwitchKey::timers_schedule:
+        return states.timers_schedule;
+    case SwitchKey::timers_fire:
+        return states.timers_fire;
+    }
+    return states.maintenance; // a number outside the enum
+}
+
+} // namespace
 
 Switches::Switches(SystemStore& store, Parking& parking, Ticker& ticker, const Clock& clock,
                    Options options)
@@ -77,6 +95,7 @@ void Switches::read(Done<void> done) {
             believed = states && sets == sets_ && wanted_.empty() && number > believed_;
             if (believed) {
                 believed_ = number;
+                lost_ = false;
             }
             log = !std::exchange(failing_, !states) && failing_;
         }
@@ -119,27 +138,37 @@ void Switches::refreshed() {
 }
 
 void Switches::apply(const SwitchStates& states) {
-    bool changed = false;
+    bool paused = false;
+    std::vector<std::string> lines;
     {
         const std::lock_guard lock(mutex_);
         known_ = states;
-        changed = pops_paused_.exchange(states.pop_maintenance) != states.pop_maintenance;
+        const auto put = [&lines](std::atomic<bool>& held, bool now, const char* what) {
+            const bool changed = held.exchange(now) != now;
+            if (changed) {
+                lines.push_back(std::string(what) + (now ? " on" : " off"));
+            }
+            return changed;
+        };
+        paused =
+            put(pops_paused_, states.pop_maintenance, "pop maintenance") && states.pop_maintenance;
+        put(timers_schedule_, states.timers_schedule, "taking of timers");
+        put(timers_fire_, states.timers_fire, "firing of timers");
     }
-    if (!changed) {
-        return;
+    for (const auto& line : lines) {
+        if (options_.log) {
+            options_.log(line);
+        }
     }
-    if (options_.log) {
-        options_.log(std::string("pop maintenance ") + (states.pop_maintenance ? "on" : "off"));
-    }
-    if (states.pop_maintenance) {
+    if (paused) {
         parking_.wake_everyone();
     }
 }
 
-void Switches::pause_pops(bool paused, Done<SwitchStates> done) {
+void Switches::set(SwitchKey key, bool enabled, Done<SwitchStates> done) {
     {
         const std::lock_guard lock(mutex_);
-        wanted_.push_back({paused, std::move(done)});
+        wanted_.push_back({key, enabled, std::move(done)});
         if (wanted_.size() > 1) {
             return; // one at a time: else the database could keep the first and this broker the
                     // last
@@ -149,34 +178,38 @@ void Switches::pause_pops(bool paused, Done<SwitchStates> done) {
 }
 
 void Switches::set_next() {
-    bool paused = false;
+    auto key = SwitchKey::maintenance;
+    bool enabled = false;
     {
         const std::lock_guard lock(mutex_);
-        paused = wanted_.front().paused;
+        key = wanted_.front().key;
+        enabled = wanted_.front().enabled;
     }
     store_.set_switch(
-        clock_.now() + options_.wait, SwitchKey::pop_maintenance, paused,
-        [this, paused](const Result<void>& set) {
+        clock_.now() + options_.wait, key, enabled, [this, key, enabled](const Result<void>& set) {
             if (set) {
                 auto states = known();
-                states.pop_maintenance = paused;
+                of(states, key) = enabled;
                 apply(states);
                 if (options_.was_set) {
-                    options_.was_set(SwitchKey::pop_maintenance, paused);
+                    options_.was_set(key, enabled);
                 }
             }
             Done<SwitchStates> done;
             bool more = false;
+            bool lost = false;
             {
                 const std::lock_guard lock(mutex_);
                 ++sets_;
+                lost_ = lost_ || !set;
                 done = std::move(wanted_.front().done);
                 wanted_.pop_front();
                 more = !wanted_.empty();
+                lost = !more && lost_;
             }
             if (more) {
                 set_next();
-            } else if (!set) {
+            } else if (lost) {
                 read([](const Result<void>&) {}); // it may have been stored all the same
             }
             done(set ? Result<SwitchStates>(known()) : fail(set.error()));

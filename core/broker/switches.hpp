@@ -18,17 +18,18 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace queen::broker {
 
-/// Pops ask whether they are paused; administrators set it. When pops become paused everyone who
-/// waits looks once more, and so hears it.
+/// Pops ask whether they are paused, timers whether they are taken and fired; administrators set
+/// it. When pops become paused everyone who waits looks once more, and so hears it.
 ///
 /// Invariant: with nothing under way and no other broker that sets, what is known here is what the
 /// database holds.
 /// Locks: `mutex_` is a leaf; nothing is called while it is held.
 /// @thread any
-/// @source SWI-1, SWI-2
+/// @source SWI-1, SWI-2, SWI-3
 class Switches {
 public:
     struct Options {
@@ -54,14 +55,22 @@ public:
     void refresh();
 
     bool pops_paused() const noexcept { return pops_paused_.load(std::memory_order_relaxed); }
+    bool timers_schedule() const noexcept {
+        return timers_schedule_.load(std::memory_order_relaxed);
+    }
+    bool timers_fire() const noexcept { return timers_fire_.load(std::memory_order_relaxed); }
     SwitchStates known() const;
 
     /// @errors (to done) those of the store; what is known here then changes with the next read
-    void pause_pops(bool paused, Done<SwitchStates> done);
+    void set(SwitchKey key, bool enabled, Done<SwitchStates> done);
+    void pause_pops(bool paused, Done<SwitchStates> done) {
+        set(SwitchKey::pop_maintenance, paused, std::move(done));
+    }
 
 private:
     struct Wanted {
-        bool paused;
+        SwitchKey key;
+        bool enabled;
         Done<SwitchStates> done;
     };
     void arm(std::chrono::milliseconds after);
@@ -76,11 +85,13 @@ private:
     const Clock& clock_;
     const Options options_;
     std::atomic<bool> pops_paused_{false};
+    std::atomic<bool> timers_schedule_{true}, timers_fire_{true};
     mutable std::mutex mutex_;
     SwitchStates known_;
     std::uint64_t sets_ = 0; ///< ended; a read during which one ended or is under way is dropped
     std::uint64_t reads_ = 0, believed_ = 0; ///< begun; the latest of them that was believed
     std::deque<Wanted> wanted_;              ///< the first one is under way
+    bool lost_ = false;                      ///< a set failed, and no read was believed since
     bool running_ = false;
     bool refreshing_ = false, refresh_again_ = false;
     bool failing_ = false; ///< the last read failed, and that was logged

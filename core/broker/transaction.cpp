@@ -97,7 +97,7 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
         if (!strange.empty()) {
             refuse(Verdict::rejected_ack, "QTXN: " + listed(strange));
         } else if (request.pushes.empty() && request.acks.empty() &&
-                   request.required_leases.empty()) {
+                   request.required_leases.empty() && request.timers.empty()) {
             finish();
         } else {
             send();
@@ -128,6 +128,8 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
                                  item.error});
         }
         call.required_leases = request.required_leases;
+        call.timers = request.timers;
+        call.producer_sub = request.producer_sub;
         call.letters = letters;
         call.no_further_letters = !letters_complete;
         owner.store_.transact(owner.clock_.now() + owner.options_.wait, std::move(call),
@@ -267,8 +269,24 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
             result.pushes.push_back(
                 {layout.slots[leader].message_id, request.pushes[i].transaction_id, leader != i});
         }
+        result.timers = outcome.timers;
+        ring();
         count(outcome);
         finish();
+    }
+
+    /// Tells when the first of the timers that were set is due.
+    void ring() const {
+        std::optional<std::chrono::microseconds> first;
+        for (const auto& timer : result.timers) {
+            if (timer.kind == TimerVerdict::Kind::scheduled ||
+                timer.kind == TimerVerdict::Kind::rescheduled) {
+                first = std::min(first.value_or(timer.left), timer.left);
+            }
+        }
+        if (first && owner.options_.scheduled) {
+            owner.options_.scheduled(owner.clock_.now() + *first);
+        }
     }
 
     std::string duplicate_text(const Outcome& outcome) const {

@@ -28,6 +28,7 @@ struct TransactionRequest {
     std::vector<std::string> required_leases;
     std::shared_ptr<const std::string> hold; ///< owns the bytes behind the payloads
     std::string producer_sub{};              ///< of the token it came with; empty: none (PUSH-6)
+    std::vector<TimerOp> timers{};           ///< as TimerStore::apply() takes them
 };
 
 struct TransactionResult {
@@ -49,17 +50,18 @@ struct TransactionResult {
     };
     Uuid id; ///< of the transaction
     Verdict verdict = Verdict::committed;
-    Error error;              ///< unless committed; its text says why
-    std::vector<Push> pushes; ///< committed: by item
-    std::vector<Ack> acks;    ///< committed: by item
+    Error error;                      ///< unless committed; its text says why
+    std::vector<Push> pushes;         ///< committed: by item
+    std::vector<Ack> acks;            ///< committed: by item
+    std::vector<TimerVerdict> timers; ///< committed: by op; absent and too_late are answers
 };
 
-/// Stores and settles, all or nothing, over any queues. What was stored wakes consumers at once,
-/// before the answer goes out; a transaction that failed announces nothing. Messages that are to
-/// become dead letters are read between two runs, of which the first changed nothing; so are
-/// messages packed again between two runs whose queue wants them in the other form (ENC-5).
-/// Locks: none of its own.
-/// @source TX-1, TX-3, TX-4, TX-6, TX-9, ENC-5
+/// Stores, settles and sets timers, all or nothing, over any queues. What was stored wakes
+/// consumers at once, before the answer goes out; a transaction that failed announces nothing.
+/// Messages that are to become dead letters are read between two runs, of which the first changed
+/// nothing; so are messages packed again between two runs whose queue wants them in the other form
+/// (ENC-5). Locks: none of its own.
+/// @source TX-1, TX-2, TX-3, TX-4, TX-6, TX-9, ENC-5
 class Transactions {
 public:
     struct Options {
@@ -67,6 +69,8 @@ public:
         std::chrono::milliseconds wait{30'000};        ///< for a session
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
         std::shared_ptr<Encryption> encryption{};      ///< null: there is no key
+        /// After the commit, before the answer: the earliest of the timers that were set (SW-4).
+        std::function<void(SteadyTime earliest)> scheduled{};
     };
     /// @param messages where dead letters are read
     /// @param dedup null: the store compares everything itself (DED-4)

@@ -18,6 +18,7 @@ class BodyEvents : public json::Events {
 public:
     /// The body outlives the parse.
     explicit BodyEvents(std::string_view body) : body_(body) {}
+    enum class Scalar { null, string, other };
 
     bool null(std::size_t begin, std::size_t end) final {
         return skipping_ > 0 || value(bytes(begin, end), Scalar::null, {});
@@ -45,8 +46,6 @@ public:
     std::optional<Error> error; ///< why the reader stopped the parse
 
 protected:
-    enum class Scalar { null, string, other };
-
     virtual void member(std::string_view name) = 0;
     /// `bytes` as sent; `text` is that of a string.
     virtual bool value(std::string_view bytes, Scalar kind, std::string_view text) = 0;

@@ -10,6 +10,7 @@
 #include "broker/push.hpp"
 #include "broker/statistics.hpp"
 #include "broker/switches.hpp"
+#include "broker/timers.hpp"
 #include "broker/transaction.hpp"
 #include "http/access.hpp"
 #include "http/message.hpp"
@@ -34,6 +35,7 @@ struct Services {
     broker::Pop& pop;
     broker::Acks& acks;
     broker::Transactions& transactions;
+    broker::Timers& timers;
     broker::Admin& admin;
     broker::Statistics& statistics;
     broker::Switches& switches;
@@ -49,6 +51,8 @@ struct Services {
     std::function<void(json::Writer&)> candidates;
     /// Writes the whole answer of GET /internal/api/inter-instance/stats.
     std::function<void(json::Writer&)> mesh;
+    /// Whether this broker fires timers; null: it does not.
+    std::function<bool()> timers_fired{};
     /// Writes the value of GET /metrics.
     std::function<void(json::Writer&)> metrics;
     /// Body and type of GET /metrics/prometheus; the answer comes on a worker.

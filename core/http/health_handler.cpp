@@ -31,6 +31,10 @@ void status(const std::shared_ptr<Call>& call) {
     writer.begin_object().key("status").string("ok").key("engine").string(kEngine);
     writer.key("version").string(call->services().version).key("plugins");
     call->services().plugins(writer);
+    const auto& fired = call->services().timers_fired;
+    writer.key("timers").begin_object();
+    writer.key("firing").boolean(fired && fired());
+    writer.end_object();
     writer.end_object();
     call->reply(json_reply(std::move(body)));
 }

@@ -10,7 +10,6 @@ namespace {
 
 // What later routes wait for, as an answer names it.
 constexpr std::string_view kPositions = "positions of consumer groups";
-constexpr std::string_view kTimers = "timers";
 constexpr std::string_view kStatistics = "statistics and dashboards";
 constexpr std::string_view kSystem = "maintenance and system switches";
 constexpr std::string_view kTraces = "traces";
@@ -75,12 +74,12 @@ constexpr Route kRoutes[] = {
      seek_partition,
      {}},
 
-    {"POST", "/api/v1/timers", nullptr, kTimers},
-    {"GET", "/api/v1/timers/:queue", nullptr, kTimers},
-    {"GET", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
-    {"DELETE", "/api/v1/timers/:queue/*timerKey", nullptr, kTimers},
-    {"GET", "/api/v1/system/kv-timers", nullptr, kTimers},
-    {"POST", "/api/v1/system/kv-timers", nullptr, kTimers},
+    {"POST", "/api/v1/timers", change_timers, {}},
+    {"GET", "/api/v1/timers/:queue", list_timers, {}},
+    {"GET", "/api/v1/timers/:queue/*timerKey", peek_timer, {}},
+    {"DELETE", "/api/v1/timers/:queue/*timerKey", cancel_timer, {}},
+    {"GET", "/api/v1/system/kv-timers", get_kv_timers, {}},
+    {"POST", "/api/v1/system/kv-timers", set_kv_timers, {}},
 
     {"POST", "/api/v1/stats/refresh", refresh_statistics, {}},
     {"GET", "/api/v1/status", nullptr, kStatistics},

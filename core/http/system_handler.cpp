@@ -3,15 +3,20 @@
 #include "http/error_map.hpp"
 #include "http/handlers.hpp"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace queen::http {
 namespace {
 
 constexpr std::string_view kNoSpool =
     "push maintenance needs a disk spool, which this version of the broker does not have";
+constexpr std::string_view kNoKeys =
+    "kv: this version of the broker does not have the key-value store";
 
 // The one field of a switch's body; answers the call when it is not there.
 std::optional<bool> read_enabled(const std::shared_ptr<Call>& call) {
@@ -38,6 +43,78 @@ Reply pop_maintenance(bool paused, std::string_view message) {
         .string(message)
         .end_object();
     return reply;
+}
+
+// There is no key-value store and there are no quotas: the first is off, the others empty.
+Reply kv_timers(const SwitchStates& states) {
+    Reply reply;
+    json::Writer writer(reply.body);
+    writer.begin_object().key("kvEnabled").boolean(false);
+    writer.key("timersScheduleEnabled").boolean(states.timers_schedule);
+    writer.key("timersFireEnabled").boolean(states.timers_fire);
+    writer.key("quotaTenants").integer(0).key("quotaAgeMs").null();
+    writer.key("quotaHot").boolean(false).end_object();
+    return reply;
+}
+
+using WantedSwitches = std::vector<std::pair<SwitchKey, bool>>;
+
+// What a body of kv-timers asks for; an answer when it cannot be had. Nothing is set then.
+tl::expected<WantedSwitches, Reply> read_kv_timers(const std::string& body) {
+    constexpr std::array<std::pair<std::string_view, std::optional<SwitchKey>>, 3> kFields{{
+        {"kv", std::nullopt},
+        {"timersSchedule", SwitchKey::timers_schedule},
+        {"timersFire", SwitchKey::timers_fire},
+    }};
+    const auto refuse = [](std::string text) {
+        return tl::unexpected(error_reply({Errc::invalid_argument, std::move(text), {}}));
+    };
+    WantedSwitches wanted;
+    bool any = false;
+    bool keys = false;
+    const auto document = json::Document::parse(body);
+    for (const auto& [name, key] : kFields) {
+        const auto field = document ? document->root()[name] : json::Value();
+        if (field.is(json::Kind::missing)) {
+            continue;
+        }
+        const auto enabled = field.boolean();
+        if (!enabled) {
+            return refuse(std::string(name) + " must be a boolean");
+        }
+        any = true;
+        if (key) {
+            wanted.emplace_back(*key, *enabled);
+        } else {
+            keys = *enabled; // switching off what cannot be on is done already
+        }
+    }
+    if (!any) {
+        return refuse("at least one of kv, timersSchedule, timersFire (boolean) is required");
+    }
+    if (keys) {
+        return tl::unexpected(error_reply(501, "not_implemented", kNoKeys));
+    }
+    return wanted;
+}
+
+// One after the other; of two the first holds when the second fails.
+void set_from(const std::shared_ptr<Call>& call, const WantedSwitches& wanted, std::size_t at) {
+    auto& switches = call->services().switches;
+    if (at == wanted.size()) {
+        call->reply(kv_timers(switches.known()));
+        return;
+    }
+    switches.set(wanted[at].first, wanted[at].second,
+                 [call, wanted, at](const Result<SwitchStates>& set) {
+                     call->guard([&] {
+                         if (set) {
+                             set_from(call, wanted, at + 1);
+                         } else {
+                             call->reply(error_reply(set.error(), "kv-timers failed"));
+                         }
+                     });
+                 });
 }
 
 } // namespace
@@ -97,6 +174,19 @@ void set_pop_maintenance(const std::shared_ptr<Call>& call) {
                                                           "POP operations resumed."));
             });
         });
+}
+
+void get_kv_timers(const std::shared_ptr<Call>& call) {
+    call->reply(kv_timers(call->services().switches.known()));
+}
+
+void set_kv_timers(const std::shared_ptr<Call>& call) {
+    auto wanted = read_kv_timers(call->request().body);
+    if (!wanted) {
+        call->reply(std::move(wanted).error());
+        return;
+    }
+    set_from(call, *wanted, 0);
 }
 
 void shared_state(const std::shared_ptr<Call>& call) {

@@ -74,7 +74,7 @@ Field* Operation::find(std::string_view name) noexcept {
     return http::find(push, name);
 }
 
-/// A rider: an array beside the operations that is known and not served.
+/// An array beside the operations that is known and not served.
 struct Rider {
     bool given = false;
     std::size_t elements = 0;
@@ -83,11 +83,14 @@ struct Rider {
 // Follows the document: root object, its arrays, an operation, an item.
 class Reader final : public BodyEvents {
 public:
-    Reader(std::string_view tenant, std::string_view body) : BodyEvents(body), tenant_(tenant) {}
+    Reader(std::string_view tenant, std::string_view body, const settings::TimerSettings& timers)
+        : BodyEvents(body), timers(tenant, timers), tenant_(tenant) {}
+
+    TimerOps timers;
 
     /// After the whole document was read.
     Result<TransactionBody> take() {
-        if (!has_operations_ && !kv_.given && !timers_.given) {
+        if (!has_operations_ && !kv_.given && !has_timers_) {
             return fail(Errc::invalid_argument, "transaction requires an operations array (or a "
                                                 "top-level kv/timers array)");
         }
@@ -95,20 +98,26 @@ public:
             return fail(Errc::invalid_argument,
                         "kv: the key-value store is not part of this version; leave kv out");
         }
-        if (timers_.elements > 0) {
-            return fail(Errc::invalid_argument,
-                        "timers: timers in a transaction are not part of this version; leave "
-                        "timers out");
-        }
+        body_of_.request.timers = timers.take();
         body_of_.request.required_leases = std::move(leases_);
         return std::move(body_of_);
     }
 
 private:
-    enum class Place { outside, root, operations, leases, rider, operation, items, item };
+    enum class Place {
+        outside,
+        root,
+        operations,
+        leases,
+        kv,
+        timers,
+        timer,
+        operation,
+        items,
+        item
+    };
     enum class Root { ignored, operations, leases, kv, timers };
 
-    Rider& rider() noexcept { return root_ == Root::kv ? kv_ : timers_; }
     std::string_view root_name() const noexcept {
         switch (root_) {
         case Root::operations:
@@ -148,10 +157,14 @@ private:
         case Place::item:
             field_ = find(operation_.pushes->back(), name);
             break;
+        case Place::timer:
+            timers.member(name);
+            break;
         case Place::outside:
         case Place::operations:
         case Place::leases:
-        case Place::rider:
+        case Place::kv:
+        case Place::timers:
         case Place::items:
             break;
         }
@@ -173,9 +186,13 @@ private:
             operation_.pushes->emplace_back();
             place_ = Place::item;
             return true;
+        case Place::timers:
+            place_ = Place::timer;
+            return timers.begin_op();
         case Place::root:
         case Place::leases:
-        case Place::rider:
+        case Place::kv:
+        case Place::timer:
         case Place::operation:
         case Place::item:
             return begin_value(begin);
@@ -191,11 +208,15 @@ private:
         case Place::operation:
             place_ = Place::operations;
             return end_operation();
+        case Place::timer:
+            place_ = Place::timers;
+            return timers.end_op();
         case Place::outside:
         case Place::root:
         case Place::operations:
         case Place::leases:
-        case Place::rider:
+        case Place::kv:
+        case Place::timers:
         case Place::items:
             break;
         }
@@ -217,9 +238,13 @@ private:
                 place_ = Place::leases;
                 return true;
             case Root::kv:
+                kv_ = {.given = true};
+                place_ = Place::kv;
+                return true;
             case Root::timers:
-                rider() = {.given = true};
-                place_ = Place::rider;
+                timers.clear();
+                has_timers_ = true;
+                place_ = Place::timers;
                 return true;
             case Root::ignored:
                 break;
@@ -266,8 +291,13 @@ private:
                 leases_.push_back(read_lease_id(text));
             }
             return true;
-        case Place::rider:
-            ++rider().elements;
+        case Place::kv:
+            ++kv_.elements;
+            return true;
+        case Place::timers:
+            return timers.no_op();
+        case Place::timer:
+            timers.value(bytes, kind, text);
             return true;
         case Place::operation:
         case Place::item:
@@ -301,8 +331,11 @@ private:
             leases_.clear();
             break;
         case Root::kv:
+            kv_ = {};
+            break;
         case Root::timers:
-            rider() = {};
+            timers.clear();
+            has_timers_ = false;
             break;
         case Root::ignored:
             break;
@@ -326,9 +359,12 @@ private:
             return stop_at(operation_.pushes->size(), "is not an object");
         case Place::leases:
             return stop("requiredLeases holds something that is not a string");
-        case Place::rider:
-            ++rider().elements;
+        case Place::kv:
+            ++kv_.elements;
             break;
+        case Place::timers:
+            return timers.no_op();
+        case Place::timer:
         case Place::operation:
         case Place::item:
             break;
@@ -336,6 +372,9 @@ private:
         return skip(begin);
     }
     void skipped(std::string_view bytes) override {
+        if (place_ == Place::timer) {
+            timers.value(bytes, Scalar::other, {});
+        }
         if ((place_ == Place::operation || place_ == Place::item) && field_ != nullptr) {
             *field_ = {.given = true, .is_string = false, .text = {}, .bytes = bytes};
         }
@@ -470,25 +509,29 @@ private:
     std::size_t operations_ = 0; ///< read so far
     bool has_operations_ = false;
     Operation operation_;
-    Rider kv_, timers_;
+    Rider kv_;
+    bool has_timers_ = false;
     std::vector<std::string> leases_;
     TransactionBody body_of_;
 };
 
 } // namespace
 
-Result<TransactionBody> read_transaction(std::string_view tenant,
-                                         std::shared_ptr<const std::string> body) {
-    Reader reader(tenant, *body);
+tl::expected<TransactionBody, TransactionRefusal>
+read_transaction(std::string_view tenant, std::shared_ptr<const std::string> body,
+                 const settings::TimerSettings& timers) {
+    Reader reader(tenant, *body, timers);
     if (auto parsed = json::parse(*body, reader); !parsed) {
-        return fail(reader.error ? *reader.error : parsed.error());
+        return tl::unexpected(TransactionRefusal{reader.error ? *reader.error : parsed.error(),
+                                                 reader.timers.refusal()});
     }
     auto read = reader.take();
-    if (read) {
-        read->request.tenant = tenant;
-        read->request.hold = std::move(body);
+    if (!read) {
+        return tl::unexpected(TransactionRefusal{std::move(read.error())});
     }
-    return read;
+    read->request.tenant = tenant;
+    read->request.hold = std::move(body);
+    return std::move(*read);
 }
 
 } // namespace queen::http

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 
 namespace queen::metrics {
 
@@ -45,6 +46,22 @@ struct TransactionCounters {
     Counter failed;    ///< the store refused
 };
 
+/// Why requests about timers were refused.
+enum class TimerRefused {
+    shape = 0,         ///< what is wrong with the request
+    payload_too_large, ///< 413
+    horizon,           ///< too far ahead
+    unavailable,       ///< the store
+    disabled           ///< timers are switched off
+};
+inline constexpr std::size_t kTimerRefusals = 5;
+std::string_view to_string(TimerRefused why) noexcept;
+
+struct TimerCounters {
+    std::array<Counter, kTimerRefusals> refused;
+    Counter& operator[](TimerRefused why) { return refused[static_cast<std::size_t>(why)]; }
+};
+
 /// What pushes, pops, acks and transactions did, for the process since its start and for each queue
 /// in the last full minute. The one struct that the pop path counts into.
 struct Activity {
@@ -55,6 +72,7 @@ struct Activity {
     PopCounters pop;
     AckCounters ack;
     TransactionCounters transaction; ///< their messages count as those of pushes and acks
+    TimerCounters timers;
     QueueTable queues;
 
     /// `given`, or one that nobody reads: those who count need not ask whether anybody does.

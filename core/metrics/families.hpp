@@ -109,6 +109,10 @@ inline constexpr Family kStatisticsAge{"queen_statistics_age_seconds", Kind::gau
 inline constexpr Family kPopMaintenance{"queen_pop_maintenance_mode_enabled", Kind::gauge, "",
     "1 while this broker answers pops with nothing because that is switched on."};
 
+// Timers.
+inline constexpr Family kTimersRefused{"queen_timers_schedule_rejected_total", Kind::counter, "reason",
+    "Requests to set timers that were refused, by why."};
+
 // Waiting pops.
 inline constexpr Family kParkedByQueue{"queen_parked_long_polls", Kind::gauge, "queue",
     "Pops parked on the queue now; discovery pops belong to none."};
@@ -250,6 +254,27 @@ inline constexpr Family kRetentionBackedOff{"queen_retention_backed_off_total", 
     "Partitions that were due and left alone, since lately they lost nothing."};
 inline constexpr Family kRetentionRepaired{"queen_retention_repaired_total", Kind::counter, "",
     "Partitions whose times of oldest rows were set right."};
+
+inline constexpr Family kTimersDue{"queen_timers_due", Kind::gauge, "",
+    "Timers that were due when this broker last looked, counted up to a cap."};
+inline constexpr Family kTimersDueCapped{"queen_timers_due_capped", Kind::gauge, "",
+    "1: more were due than were counted."};
+inline constexpr Family kTimersOldestLate{"queen_timers_oldest_late_seconds", Kind::gauge, "",
+    "How late the oldest of them was."};
+inline constexpr Family kTimersFired{"queen_timers_fired_total", Kind::counter, "result",
+    "Timers fired, found in the log already, or taken back by others in the meantime."};
+inline constexpr Family kTimersFireFailures{"queen_timers_fire_failures_total", Kind::counter, "class",
+    "Calls of the fire that failed, by whose fault it was."};
+inline constexpr Family kTimersDeadLetters{"queen_timers_dlq_total", Kind::counter, "",
+    "Timers that became dead letters."};
+inline constexpr Family kTimersPoisoned{"queen_timers_poisoned_total", Kind::counter, "",
+    "Attempts that were counted of timers which fail by themselves."};
+inline constexpr Family kTimersFireLag{"queen_timers_fire_lag_seconds", Kind::gauge, "tenant quantile",
+    "From due to stored, since the start; the upper bound of the quantile's bucket."};
+inline constexpr Family kTimersLagDropped{"queen_timers_fire_lag_tenants_dropped_total", Kind::counter, "",
+    "Timers fired of tenants that are too many to have a lag of their own."};
+inline constexpr Family kSweeperFiguresDropped{"queen_sweeper_figures_dropped", Kind::gauge, "",
+    "Figures of the driver of timers that do not fit this page and were left out."};
 
 // Database.
 inline constexpr Family kPoolSize{"queen_db_pool_size", Kind::gauge, "",

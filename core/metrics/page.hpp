@@ -22,6 +22,9 @@ struct FigureKind {
 inline constexpr FigureKind kSourceFigures{"queen_candidates_", "source",
                                            "A figure that the candidate source gives of itself; "
                                            "the README of its plugin says what it is."};
+inline constexpr FigureKind kSweeperFigures{"queen_sweeper_", "kind",
+                                            "A figure that the driver of timers gives of itself; "
+                                            "the README of its plugin says what it is."};
 inline constexpr FigureKind kMeshFigures{
     "queen_mesh_", "plugin",
     "A figure that the mesh gives of itself; the README of its plugin says what it is."};

@@ -14,13 +14,15 @@
 
 namespace queen {
 
-/// The switches of all brokers. One that was never set is off.
+/// The switches of all brokers, as they are when they were never set.
 struct SwitchStates {
     bool maintenance = false;     ///< pushes go to a disk spool
     bool pop_maintenance = false; ///< pops are answered with nothing
+    bool timers_schedule = true;  ///< timers are taken
+    bool timers_fire = true;      ///< timers that are due are put into the log
     friend bool operator==(const SwitchStates&, const SwitchStates&) = default;
 };
-enum class SwitchKey { maintenance, pop_maintenance };
+enum class SwitchKey { maintenance, pop_maintenance, timers_schedule, timers_fire };
 
 /// One step of a refresh of the statistics.
 struct StatisticsStep {

@@ -1,6 +1,8 @@
-// ports/transaction_store.hpp - messages stored and messages settled, all of it or nothing.
+// ports/transaction_store.hpp - messages stored, messages settled and timers set, all of it or
+// nothing.
 #pragma once
 #include "ports/store.hpp"
+#include "ports/timer_store.hpp"
 
 #include <string>
 #include <vector>
@@ -29,6 +31,8 @@ struct TransactionCall {
     std::vector<std::string> required_leases; ///< each has to be live
     std::vector<PartitionLetters> letters;    ///< of distinct partitions
     bool no_further_letters = false;          ///< what is missing of them cannot be had
+    std::vector<TimerOp> timers;              ///< before all else; each (queue, key) once (TX-2)
+    std::string producer_sub;                 ///< for the timers; empty: none
 };
 
 struct TransactionOutcome {
@@ -79,11 +83,12 @@ struct TransactionOutcome {
     };
 
     Kind kind = Kind::committed;
-    std::vector<PushOutcome> pushes;      ///< committed: by segment
-    std::vector<Settled> settled;         ///< committed
-    std::vector<Repeat> repeats;          ///< duplicate
-    std::vector<OtherForm> forms;         ///< form
-    std::vector<Rejection> rejections;    ///< rejected
+    std::vector<PushOutcome> pushes;   ///< committed: by segment
+    std::vector<Settled> settled;      ///< committed
+    std::vector<TimerVerdict> timers;  ///< committed: by op; absent and too_late roll nothing back
+    std::vector<Repeat> repeats;       ///< duplicate
+    std::vector<OtherForm> forms;      ///< form
+    std::vector<Rejection> rejections; ///< rejected
     std::vector<std::string> lost_leases; ///< rejected: required and not live
     std::vector<Wanted> wanted;           ///< letters: also those that were brought
 };
@@ -93,7 +98,7 @@ struct TransactionOutcome {
 class TransactionStore {
 public:
     virtual ~TransactionStore() = default;
-    /// log_transaction_v1. In the lane of pushes, or of acks when nothing is stored.
+    /// log_transaction_v1. In the lane of pushes, or of acks when nothing but acks is in it.
     virtual void transact(SteadyTime deadline, TransactionCall call,
                           Done<TransactionOutcome> done) = 0;
 };

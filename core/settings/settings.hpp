@@ -50,6 +50,13 @@ struct SystemSettings {
     std::chrono::milliseconds switches_refresh{60'000};
 };
 
+/// What a request may ask for.
+struct TimerSettings {
+    std::int64_t max_payload = std::int64_t{1} << 20; ///< bytes of a message, packed and unpacked
+    std::chrono::milliseconds max_horizon{7'776'000'000};
+    std::int64_t max_ops = 256;
+};
+
 struct GroupSettings {
     std::chrono::milliseconds repair_interval{5'000};
 };
@@ -127,6 +134,7 @@ struct Settings {
     AckSettings ack;
     DedupSettings dedup;
     SystemSettings system;
+    TimerSettings timers;
     MaintenanceSettings maintenance;
     bool configure_merges = false; ///< compat.configure_default: merge
     EncryptionSettings encryption;

@@ -1,6 +1,7 @@
 #include "settings/table.hpp"
 
 #include "settings/security_options.hpp"
+#include "settings/timer_options.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -527,7 +528,8 @@ constexpr std::array kOptions{
         "plugins",
         Type::plugins,
         "",
-        "[{name: hotlist, path: hotlist.so}, {name: sqlscan, path: sqlscan.so}]",
+        "[{name: hotlist, path: hotlist.so}, {name: sqlscan, path: sqlscan.so}, "
+        "{name: timers, path: timers.so}]",
         0,
         0,
         "",
@@ -562,6 +564,7 @@ constexpr std::array kOptions{
 std::span<const Option> options() {
     static const std::vector<Option> kAll = [] {
         std::vector<Option> all(kOptions.begin(), kOptions.end());
+        all.insert(all.end(), timer_options().begin(), timer_options().end());
         all.insert(all.end(), security_options().begin(), security_options().end());
         return all;
     }();

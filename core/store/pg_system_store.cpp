@@ -18,6 +18,10 @@ std::string_view key_of(SwitchKey key) noexcept {
         return "maintenance_mode";
     case SwitchKey::pop_maintenance:
         return "pop_maintenance_mode";
+    case SwitchKey::timers_schedule:
+        return "timers_schedule_enabled";
+    case SwitchKey::timers_fire:
+        return "timers_fire_enabled";
     }
     return {};
 }
@@ -36,7 +40,10 @@ Result<void> decode_nothing(const Rows&) {
 
 Result<SwitchStates> decode_switches(const Rows& rows) {
     Row row(rows, 0);
-    SwitchStates states{.maintenance = row.boolean(0), .pop_maintenance = row.boolean(1)};
+    SwitchStates states{.maintenance = row.boolean(0),
+                        .pop_maintenance = row.boolean(1),
+                        .timers_schedule = row.boolean(2),
+                        .timers_fire = row.boolean(3)};
     return checked(row, states);
 }
 

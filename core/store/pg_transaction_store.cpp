@@ -5,6 +5,7 @@
 #include "store/answers.hpp"
 #include "store/push_arrays.hpp"
 #include "store/statements.hpp"
+#include "store/timer_arrays.hpp"
 
 #include <memory>
 
@@ -42,6 +43,7 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
         statuses.push_back(status_text(ack.status));
         reasons.push_back(ack.reason);
     }
+    const TimerArrays timers(call.timers);
     const std::vector<std::string_view> leases(call.required_leases.begin(),
                                                call.required_leases.end());
     Parameters parameters;
@@ -52,6 +54,8 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     parameters.bytea_array(hashes).text_array(statuses).text_array(reasons).text_array(leases);
     if (call.letters.empty() && !call.no_further_letters) {
         arrays->add_forms(parameters);
+        timers.add_to(parameters);
+        parameters.text(call.producer_sub);
         return session.run(sql::kTransaction, parameters);
     }
     std::vector<Uuid> of;
@@ -66,13 +70,16 @@ Result<Rows> run_transaction(Session& session, const TransactionCall& call) {
     letters.add_to(parameters);
     parameters.boolean(call.no_further_letters);
     arrays->add_forms(parameters);
+    timers.add_to(parameters);
+    parameters.text(call.producer_sub);
     return session.run(sql::kTransactionLetters, parameters);
 }
 
-Result<TransactionOutcome> decode(const Rows& rows, std::size_t segments) {
+Result<TransactionOutcome> decode(const Rows& rows, std::size_t segments, std::size_t timers) {
     Row row(rows, 0);
     const std::string_view pushes = row.text(0);
     const std::string_view acks = row.text(1);
+    const std::string_view rest = row.text(2);
     if (auto status = row.status(); !status) {
         return fail(std::move(status.error()));
     }
@@ -87,6 +94,11 @@ Result<TransactionOutcome> decode(const Rows& rows, std::size_t segments) {
         return fail(std::move(settled.error()));
     }
     outcome.settled = std::move(*settled);
+    auto verdicts = read_timers(rest, timers);
+    if (!verdicts) {
+        return fail(std::move(verdicts.error()));
+    }
+    outcome.timers = std::move(*verdicts);
     return outcome;
 }
 
@@ -187,6 +199,38 @@ Result<TransactionOutcome> read_refusal(Error error) {
     return outcome;
 }
 
+Result<std::vector<TimerVerdict>> read_timers(std::string_view json, std::size_t ops) {
+    const auto parsed = json::Document::parse(json);
+    const Value root = parsed ? parsed->root() : Value();
+    const Value list = root["timers"];
+    const auto now = root["now"].integer();
+    bool fits = ops == 0 || (list.is(json::Kind::array) && list.size() == ops && now);
+    std::vector<TimerVerdict> verdicts;
+    for (std::size_t i = 0; fits && i < ops; ++i) {
+        const Value element = list.at(i);
+        const auto kind = timer_verdict(element["status"].string());
+        if (!kind) {
+            return fail(kind.error());
+        }
+        TimerVerdict verdict;
+        verdict.kind = *kind;
+        verdict.transaction_id = element["txn"].string();
+        if (*kind == TimerVerdict::Kind::scheduled || *kind == TimerVerdict::Kind::rescheduled) {
+            const auto id = parse_uuid(element["id"].string());
+            const auto at = element["at"].integer();
+            fits = id && at;
+            verdict.message_id = id.value_or(Uuid{});
+            verdict.deliver_at = WallTime{std::chrono::microseconds(at.value_or(0))};
+            verdict.left = std::chrono::microseconds(at.value_or(0) - now.value_or(0));
+        }
+        verdicts.push_back(std::move(verdict));
+    }
+    if (!fits) {
+        return fail(Errc::internal, "log_transaction_v1: its timers cannot be read");
+    }
+    return verdicts;
+}
+
 Result<std::vector<Settled>> read_settled(std::string_view json) {
     const auto parsed = json::Document::parse(json);
     const Value list = parsed ? parsed->root() : Value();
@@ -223,12 +267,13 @@ Result<std::vector<Settled>> read_settled(std::string_view json) {
 
 void PgTransactionStore::transact(SteadyTime deadline, TransactionCall call,
                                   Done<TransactionOutcome> done) {
-    const auto lane = call.segments.empty() ? Lane::ack : Lane::push;
+    const auto lane = call.segments.empty() && call.timers.empty() ? Lane::ack : Lane::push;
     const auto segments = call.segments.size();
+    const auto timers = call.timers.size();
     asker_.ask<TransactionOutcome>(
         lane, deadline,
         [call = std::move(call)](Session& session) { return run_transaction(session, call); },
-        [segments](const Rows& rows) { return decode(rows, segments); },
+        [segments, timers](const Rows& rows) { return decode(rows, segments, timers); },
         [done = std::move(done)](Result<TransactionOutcome> outcome) {
             done(outcome ? std::move(outcome) : read_refusal(std::move(outcome.error())));
         });

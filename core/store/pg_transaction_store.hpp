@@ -21,6 +21,9 @@ private:
 /// @errors the one given; internal when its detail is not what the procedure writes
 Result<TransactionOutcome> read_refusal(Error error);
 
+/// The timers of what log_transaction_v1 answered, one for each of `ops`. @errors internal
+Result<std::vector<TimerVerdict>> read_timers(std::string_view json, std::size_t ops);
+
 /// The acks member of what log_transaction_v1 answered. @errors internal
 Result<std::vector<TransactionOutcome::Settled>> read_settled(std::string_view json);
 

@@ -105,6 +105,9 @@ const Statement kAddCounts{"add_counts", "select queen.add_counts_v1($1, $2, $3,
 
 const Statement kClusterFigures{"cluster_figures", "select queen.cluster_figures_v1($1)"};
 
+const Statement kQueuesEncrypted{"queues_encrypted",
+                                 "select encrypted from queen.queues_encrypted_v1($1, $2)"};
+
 const Statement kReadSwitches{"read_switches", "select * from queen.read_switches_v1()"};
 
 const Statement kSetSwitch{"set_switch", "select queen.set_switch_v1($1, $2)"};
@@ -183,14 +186,19 @@ const Statement kSubscribeGroup{"subscribe_group",
 
 const Statement kTransaction{
     "transaction",
-    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, p_encrypted => $19) t"};
+    "select t -> 'pushes', t -> 'acks', t - 'pushes' - 'acks' from queen.log_transaction_v1($1, "
+    "$2, $3, $4, $5, $6, "
+    "$7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, p_encrypted => $19, p_timer_kinds => "
+    "$20, p_timer_queues => $21, p_timer_keys => $22, p_timer_txns => $23, p_timer_partitions => "
+    "$24, p_timer_delays => $25, p_timer_ids => $26, p_timer_payloads => $27, p_timer_zstd => $28, "
+    "p_timer_encrypted => $29, p_timer_producer => $30) t"};
 
 const Statement kTransactionLetters{
     "transaction_letters",
-    "select t -> 'pushes', t -> 'acks' from queen.log_transaction_v1($1, $2, $3, $4, $5, $6, $7, "
-    "$8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, "
-    "$27, $28, $29) t"};
+    "select t -> 'pushes', t -> 'acks', t - 'pushes' - 'acks' from queen.log_transaction_v1($1, "
+    "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, "
+    "$22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38, $39, "
+    "$40) t"};
 const Statement kDlqDelete{"dlq_delete", "select queen.delete_message_v1($1, $2, $3)"};
 
 const Statement kDlqFind{"dlq_find", "select * from queen.log_dlq_find_v1($1, $2)"};
@@ -212,6 +220,31 @@ const Statement kMessageSegments{"message_segments", "select * from queen.log_se
 
 const Statement kMessages{
     "messages", "select queen.log_messages_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+
+const Statement kTimersApply{
+    "timers_apply",
+    "select * from queen.log_timers_apply_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
+
+const Statement kTimersClaim{"timers_claim",
+                             "select * from queen.log_timers_claim_v1($1, $2, $3, $4)"};
+
+const Statement kTimersCount{"timers_count", "select queen.log_timers_count_v1($1, $2, $3)"};
+
+const Statement kTimersDeadLetter{"timers_dead_letter",
+                                  "select queen.log_timers_dlq_v1($1, $2, $3, $4)"};
+
+const Statement kTimersDue{"timers_due", "select * from queen.log_timers_due_v1($1, $2)"};
+
+const Statement kTimersFail{
+    "timers_fail", "select * from queen.log_timers_fail_v1($1, $2, $3, $4, $5, $6, $7, $8)"};
+
+const Statement kTimersFire{
+    "timers_fire", "select * from queen.log_timers_fire_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+
+const Statement kTimersList{"timers_list",
+                            "select * from queen.log_timers_list_v1($1, $2, $3, $4)"};
+
+const Statement kTimersPeek{"timers_peek", "select * from queen.log_timers_peek_v1($1, $2, $3)"};
 
 std::span<const Statement* const> all() {
     static const std::array list{
@@ -243,6 +276,7 @@ std::span<const Statement* const> all() {
         &kReseedWindowPage,
         &kAddCounts,
         &kClusterFigures,
+        &kQueuesEncrypted,
         &kReadSwitches,
         &kSetSwitch,
         &kStatsOverview,
@@ -279,6 +313,15 @@ std::span<const Statement* const> all() {
         &kMessage,
         &kMessageSegments,
         &kMessages,
+        &kTimersApply,
+        &kTimersClaim,
+        &kTimersCount,
+        &kTimersDeadLetter,
+        &kTimersDue,
+        &kTimersFail,
+        &kTimersFire,
+        &kTimersList,
+        &kTimersPeek,
     };
     return list;
 }

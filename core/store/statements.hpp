@@ -55,6 +55,7 @@ extern const Statement kTaskRelease;
 
 extern const Statement kAddCounts;
 extern const Statement kClusterFigures;
+extern const Statement kQueuesEncrypted;
 extern const Statement kReadSwitches;
 extern const Statement kSetSwitch;
 extern const Statement kStatsOverview;
@@ -86,6 +87,17 @@ extern const Statement kDlqPurge;
 extern const Statement kMessage;
 extern const Statement kMessageSegments;
 extern const Statement kMessages;
+
+// Timers.
+extern const Statement kTimersApply;
+extern const Statement kTimersClaim;
+extern const Statement kTimersCount;
+extern const Statement kTimersDeadLetter;
+extern const Statement kTimersDue;
+extern const Statement kTimersFail;
+extern const Statement kTimersFire;
+extern const Statement kTimersList;
+extern const Statement kTimersPeek;
 
 /// All of the above. The name is what the server knows, so no two may share one.
 std::span<const Statement* const> all();

@@ -31,7 +31,7 @@ std::string shared_database() {
     session.wait_for("count(pg_terminate_backend(pid)) = 0 from pg_stat_activity where datname = "
                      "current_database() and pid <> pg_backend_pid() and backend_type = "
                      "'client backend'");
-    session.script("truncate queen.queues, queen.log_txns cascade");
+    session.script("truncate queen.queues, queen.log_txns, queen.log_timers cascade");
     return name;
 }
 

@@ -1,5 +1,6 @@
 // Switches, statistics and counts of all brokers.
 #include "sql/sql_fixture.hpp"
+#include "support/sql_files.hpp"
 
 namespace queen::test {
 namespace {
@@ -31,6 +32,10 @@ protected:
                            "($1) #>> '{throughput,processedPerSecond}', 'null')",
                        {kTenant});
     }
+    std::string switches() {
+        return sql.one("select concat_ws(' ', maintenance, pop_maintenance, timers_schedule, "
+                       "timers_fire) from queen.read_switches_v1()");
+    }
     /// What rows of the statistics there are, by their versions.
     std::string versions() {
         return sql.one("select concat((select string_agg(concat(s.xmin, s.ctid), ' ' order by "
@@ -42,27 +47,38 @@ protected:
     int ids_ = 0;
 };
 
-TEST_F(System, SwitchesAreOffUntilTheyAreSetAndStay) {
-    const auto read = [&] {
-        return sql.one("select concat_ws(' ', maintenance, pop_maintenance) from "
-                       "queen.read_switches_v1()");
-    };
-    EXPECT_EQ(read(), "f f");
+// SWI-1, SWI-3
+TEST_F(System, MaintenanceIsOffAndTimersAreOnUntilTheyAreSetAndStay) {
+    EXPECT_EQ(switches(), "f f t t");
     sql.query("select queen.set_switch_v1('pop_maintenance_mode', true)");
-    EXPECT_EQ(read(), "f t");
+    EXPECT_EQ(switches(), "f t t t");
     sql.query("select queen.set_switch_v1('maintenance_mode', true)");
     sql.query("select queen.set_switch_v1('pop_maintenance_mode', false)");
-    EXPECT_EQ(read(), "t f");
+    EXPECT_EQ(switches(), "t f t t");
+    sql.query("select queen.set_switch_v1('timers_schedule_enabled', false)");
+    EXPECT_EQ(switches(), "t f f t");
+    sql.query("select queen.set_switch_v1('timers_fire_enabled', false)");
+    sql.query("select queen.set_switch_v1('timers_schedule_enabled', true)");
+    EXPECT_EQ(switches(), "t f t f");
     EXPECT_EQ(sql.one("select value from queen.system_state where key = 'maintenance_mode'"),
               R"({"enabled": true})");
 }
 
-TEST_F(System, AValueThatIsNoSwitchIsOff) {
+TEST_F(System, AValueThatIsNoSwitchIsAsNeverSet) {
     sql.script("insert into queen.system_state (key, value) values ('pop_maintenance_mode', "
-               "'{\"enabled\": \"true\"}'), ('maintenance_mode', '[]')");
-    EXPECT_EQ(sql.one("select concat_ws(' ', maintenance, pop_maintenance) from "
-                      "queen.read_switches_v1()"),
-              "f f");
+               "'{\"enabled\": \"true\"}'), ('maintenance_mode', '[]'), "
+               "('timers_schedule_enabled', '{\"enabled\": \"false\"}'), "
+               "('timers_fire_enabled', '[]')");
+    EXPECT_EQ(switches(), "f f t t");
+}
+
+// That of a version without timers told of two.
+TEST_F(System, AnOlderFunctionOfSwitchesIsReplaced) {
+    sql.script("drop function queen.read_switches_v1(); create function queen.read_switches_v1(out "
+               "maintenance boolean, out pop_maintenance boolean) language sql as 'select true, "
+               "true'");
+    ASSERT_NO_THROW(install_schema(sql));
+    EXPECT_EQ(switches(), "f f t t");
 }
 
 // ST-6

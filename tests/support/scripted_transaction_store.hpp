@@ -19,7 +19,7 @@ public:
         done(on_transact ? on_transact(call) : commit(call));
     }
 
-    /// Every ack is one of its own and releases its lease.
+    /// Every ack is one of its own and releases its lease; every timer is new.
     static TransactionOutcome commit(const TransactionCall& call) {
         TransactionOutcome outcome;
         for (std::size_t i = 0; i < call.segments.size(); ++i) {
@@ -35,6 +35,14 @@ public:
                                        .partition = "p",
                                        .lease_released = true,
                                        .covered = true});
+        }
+        for (const TimerOp& op : call.timers) {
+            TimerVerdict& verdict = outcome.timers.emplace_back();
+            verdict.kind = op.kind == TimerOp::Kind::cancel ? TimerVerdict::Kind::cancelled
+                                                            : TimerVerdict::Kind::scheduled;
+            verdict.transaction_id = op.transaction_id;
+            verdict.message_id = op.message_id;
+            verdict.left = op.delay;
         }
         return outcome;
     }

@@ -123,6 +123,12 @@ std::string refusal(const Answer& answer) {
         document ? document->root()["error"].string() : std::string_view();
     if (!error.empty()) {
         text += ": " + printable(error);
+        for (const char* more : {"reason", "detail"}) { // where `error` is but a word
+            const std::string_view said = document->root()[more].string();
+            if (!said.empty() && document->root()["code"].string() == error) {
+                text += " (" + printable(said) + ")";
+            }
+        }
     }
     return text;
 }

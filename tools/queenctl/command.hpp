@@ -60,6 +60,12 @@ Result<Exit> dlq_list(Session& session);
 Result<Exit> dlq_replay(Session& session);
 Result<Exit> dlq_delete(Session& session);
 Result<Exit> dlq_purge(Session& session);
+Result<Exit> timers_schedule(Session& session);
+Result<Exit> timers_cancel(Session& session);
+Result<Exit> timers_get(Session& session);
+Result<Exit> timers_list(Session& session);
+Result<Exit> timers_count(Session& session);
+Result<Exit> timers_switch(Session& session);
 Result<Exit> configure(Session& session);
 Result<Exit> delete_queue(Session& session);
 Result<Exit> health(Session& session);
@@ -72,7 +78,8 @@ Result<Exit> plugin_list(Session& session);
 
 extern const std::span<const Flag> kPushFlags, kPopFlags, kAckFlags, kConfigureFlags, kPageFlags,
     kDepthFlags, kCandidatesFlags, kOverviewFlags, kLaggingFlags, kSeekFlags, kDeleteGroupFlags,
-    kMessagesFlags, kTailFlags, kDlqListFlags, kDlqReplayFlags, kDlqPurgeFlags;
+    kMessagesFlags, kTailFlags, kDlqListFlags, kDlqReplayFlags, kDlqPurgeFlags, kScheduleFlags,
+    kCancelFlags, kTimersFlags;
 
 /// The page of a queue's partitions that --limit and --after ask for.
 /// @errors invalid_argument

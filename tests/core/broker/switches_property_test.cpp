@@ -41,8 +41,9 @@ public:
                               sets_answered_,
                               false});
         };
-        store_.on_set_switch = [this](SwitchKey, bool enabled, Done<void> done) {
-            calls_.push_back({enabled, std::nullopt, {}, std::move(done), 0, 0, false});
+        store_.on_set_switch = [this](SwitchKey key, bool enabled, Done<void> done) {
+            calls_.push_back(
+                {Wanted{key, enabled}, std::nullopt, {}, std::move(done), 0, 0, false});
         };
         switches_.start([](const Result<void>&) {});
     }
@@ -51,13 +52,13 @@ public:
     void step(const Step& step) {
         switch (step.kind) {
         case Step::set:
-            set(step.pick % 2 == 0);
+            set(wanted(step.pick));
             break;
         case Step::poll:
             ticker_.advance(60s);
             break;
         case Step::elsewhere:
-            held_ = step.pick % 2 == 0;
+            put(held_, wanted(step.pick));
             unknown_ = true;
             outdate();
             break;
@@ -85,13 +86,31 @@ public:
                 answer(0, true);
             }
         }
-        RC_ASSERT(switches_.pops_paused() == held_);
-        RC_ASSERT(switches_.known().pop_maintenance == held_);
+        RC_ASSERT(switches_.known() == held_);
+        RC_ASSERT(switches_.pops_paused() == held_.pop_maintenance);
+        RC_ASSERT(switches_.timers_schedule() == held_.timers_schedule);
+        RC_ASSERT(switches_.timers_fire() == held_.timers_fire);
     }
 
 private:
+    struct Wanted {
+        SwitchKey key;
+        bool enabled;
+    };
+    static Wanted wanted(std::uint8_t pick) {
+        static constexpr SwitchKey kKeys[] = {SwitchKey::pop_maintenance,
+                                              SwitchKey::timers_schedule, SwitchKey::timers_fire};
+        return {kKeys[pick / 2 % std::size(kKeys)], pick % 2 == 0};
+    }
+    static bool& of(SwitchStates& states, SwitchKey key) {
+        return key == SwitchKey::pop_maintenance   ? states.pop_maintenance
+               : key == SwitchKey::timers_schedule ? states.timers_schedule
+                                                   : states.timers_fire;
+    }
+    static void put(SwitchStates& states, Wanted what) { of(states, what.key) = what.enabled; }
+
     struct Call {
-        std::optional<bool> wanted;       ///< of a set
+        std::optional<Wanted> wanted;     ///< of a set
         std::optional<SwitchStates> read; ///< reached the database
         Done<SwitchStates> read_done;
         Done<void> set_done;
@@ -106,12 +125,13 @@ private:
         }
     }
 
-    void set(bool paused) {
+    void set(Wanted what) {
         ++asked_;
-        switches_.pause_pops(paused, [this, paused](const Result<SwitchStates>& states) {
+        switches_.set(what.key, what.enabled, [this, what](const Result<SwitchStates>& states) {
             ++answered_;
             if (states) {
-                RC_ASSERT(switches_.pops_paused() == paused);
+                auto known = switches_.known();
+                RC_ASSERT(of(known, what.key) == what.enabled);
             }
         });
     }
@@ -120,11 +140,11 @@ private:
             return;
         }
         if (call.wanted) {
-            held_ = *call.wanted;
+            put(held_, *call.wanted);
             outdate();
         }
         call.fresh = true;
-        call.read = SwitchStates{.pop_maintenance = held_};
+        call.read = held_;
     }
     /// @param told false: the link went, before or after the database was reached
     void answer(std::size_t pick, bool told) {
@@ -140,7 +160,7 @@ private:
         const Error lost{Errc::unavailable, "the link went", {}};
         if (call.wanted) {
             ++sets_answered_;
-            set_lost_ = !told;
+            set_lost_ = set_lost_ || !told;
             call.set_done(told ? Result<void>{} : tl::unexpected(lost));
         } else {
             // What a read tells is known from then on, if no set went between and no later read
@@ -162,8 +182,8 @@ private:
     Parking parking_{ticker_, clock_, {}};
     test::ScriptedSystemStore store_;
     std::vector<Call> calls_; ///< under way
-    bool held_ = false;       ///< by the database
-    bool set_lost_ = false;   ///< the last set that ended, and no read told since
+    SwitchStates held_;       ///< by the database
+    bool set_lost_ = false;   ///< and no read told since
     bool unknown_ = false; ///< another broker set it, or a lost set was not read; till a read tells
     int number_ = 0, told_ = 0, sets_answered_ = 0;
     int asked_ = 0, answered_ = 0;

@@ -415,5 +415,71 @@ TEST_F(TransactionTest, WhatWasDoneCountsAsPushesAndAcks) {
     EXPECT_EQ(activity_->transaction.committed.value(), 1u);
 }
 
+TEST_F(TransactionTest, TimersRideAlongAndTheEarliestIsTold) {
+    std::vector<SteadyTime> told;
+    Transactions transactions{
+        transaction_store_, store_, announcer_, clock_, {.scheduled = [&](SteadyTime earliest) {
+            told.push_back(earliest);
+        }}};
+    const auto run_timers = [&](std::vector<TimerOp> timers) {
+        std::optional<TransactionResult> result;
+        TransactionRequest request;
+        request.tenant = kDefaultTenant;
+        request.producer_sub = "sub";
+        request.timers = std::move(timers);
+        transactions.run(std::move(request), [&](TransactionResult answer) {
+            EXPECT_FALSE(result.has_value());
+            result = std::move(answer);
+        });
+        return result.value();
+    };
+    using std::chrono::seconds;
+    const TimerOp late{.queue = "q", .key = "a", .transaction_id = "t1", .delay = seconds(9)};
+    const TimerOp soon{.queue = "q", .key = "b", .transaction_id = "t2", .delay = seconds(2)};
+    const TimerOp cancel{.kind = TimerOp::Kind::cancel, .queue = "q", .key = "c"};
+
+    const auto set = run_timers({late, soon, cancel});
+    EXPECT_EQ(set.verdict, Verdict::committed);
+    ASSERT_EQ(transaction_store_.calls.size(), 1u);
+    EXPECT_EQ(transaction_store_.calls[0].producer_sub, "sub");
+    ASSERT_EQ(transaction_store_.calls[0].timers.size(), 3u);
+    EXPECT_EQ(transaction_store_.calls[0].timers[1].key, "b");
+    ASSERT_EQ(set.timers.size(), 3u);
+    EXPECT_EQ(set.timers[0].transaction_id, "t1");
+    EXPECT_EQ(set.timers[2].kind, TimerVerdict::Kind::cancelled);
+    EXPECT_THAT(told, ElementsAre(clock_.now() + seconds(2)));
+
+    run_timers({cancel});
+    EXPECT_EQ(told.size(), 1u) << "nothing was set";
+    transaction_store_.on_transact = [](const TransactionCall&) -> Result<TransactionOutcome> {
+        return fail(Errc::store_failed, "no", "22023");
+    };
+    const auto failed = run_timers({soon});
+    EXPECT_EQ(failed.verdict, Verdict::failed);
+    EXPECT_THAT(failed.timers, IsEmpty());
+    EXPECT_EQ(told.size(), 1u) << "it did not commit";
+}
+
+// A race that was lost is run again with all of it, and told once.
+TEST_F(TransactionTest, TimersAreSentAgainWithTheRest) {
+    int told = 0;
+    Transactions transactions{
+        transaction_store_, store_, announcer_, clock_, {.scheduled = [&](SteadyTime) { ++told; }}};
+    transaction_store_.on_transact =
+        [&](const TransactionCall& call) -> Result<TransactionOutcome> {
+        if (transaction_store_.calls.size() == 1) {
+            return fail(Errc::store_failed, "deadlock", "40P01");
+        }
+        return test::ScriptedTransactionStore::commit(call);
+    };
+    TransactionRequest request;
+    request.tenant = kDefaultTenant;
+    request.timers = {{.queue = "q", .key = "a", .payload = "body"}};
+    transactions.run(std::move(request), [](const TransactionResult&) {});
+    ASSERT_EQ(transaction_store_.calls.size(), 2u);
+    EXPECT_EQ(transaction_store_.calls[1].timers.at(0).payload, "body");
+    EXPECT_EQ(told, 1);
+}
+
 } // namespace
 } // namespace queen::broker

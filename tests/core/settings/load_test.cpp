@@ -118,7 +118,8 @@ TEST(Load, WhatIsNotYamlNamesTheLine) {
     EXPECT_EQ(faults("- a\n"),
               "q.yaml:1:1: is a list; allowed: a map of listen, data, server_id, database, limits, "
               "pop, groups, segments, ack, dedup, statistics, metrics, switches, maintenance, "
-              "compat, log, plugins, candidates, plugin_folders, encryption, auth, tenancy\n");
+              "compat, log, plugins, candidates, plugin_folders, timers, encryption, auth, "
+              "tenancy\n");
 }
 
 TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {

@@ -66,6 +66,13 @@ TEST_F(PgSystemStoreTest, SwitchesAreKept) {
     EXPECT_TRUE(wait_for<void>(
         [&](auto done) { store_->set_switch(kNever, SwitchKey::maintenance, false, done); }));
     EXPECT_EQ(switches(), (SwitchStates{.maintenance = false, .pop_maintenance = true}));
+    for (const auto key : {SwitchKey::timers_schedule, SwitchKey::timers_fire}) {
+        EXPECT_TRUE(
+            wait_for<void>([&](auto done) { store_->set_switch(kNever, key, false, done); }));
+        EXPECT_EQ(switches(), (SwitchStates{.pop_maintenance = true,
+                                            .timers_schedule = false,
+                                            .timers_fire = key == SwitchKey::timers_schedule}));
+    }
 }
 
 TEST_F(PgSystemStoreTest, StatisticsAreRefreshedAndRead) {

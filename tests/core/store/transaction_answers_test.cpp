@@ -111,5 +111,30 @@ TEST(TransactionAnswers, SettledAcksAreReadWhole) {
     EXPECT_FALSE(read_settled("nonsense"));
 }
 
+TEST(TransactionAnswers, TimersAreReadWithTheTimeThatIsLeft) {
+    const auto timers = read_timers(
+        R"({"now": 1000000, "timers": [{"status": "scheduled", "txn": "a", "id": ")" + kId +
+            R"(", "at": 3500000}, {"status": "absent", "txn": "b", "id": null, "at": null},)"
+            R"({"status": "too_late", "txn": "c", "id": null, "at": null}]})",
+        3);
+    ASSERT_TRUE(timers) << timers.error().message;
+    EXPECT_EQ(timers->at(0).kind, TimerVerdict::Kind::scheduled);
+    EXPECT_EQ(timers->at(0).transaction_id, "a");
+    EXPECT_EQ(to_string(timers->at(0).message_id), kId);
+    EXPECT_EQ(timers->at(0).deliver_at, WallTime{std::chrono::microseconds(3'500'000)});
+    EXPECT_EQ(timers->at(0).left, std::chrono::microseconds(2'500'000));
+    EXPECT_EQ(timers->at(1).kind, TimerVerdict::Kind::absent);
+    EXPECT_EQ(timers->at(2).kind, TimerVerdict::Kind::too_late);
+    EXPECT_TRUE(read_timers("{}", 0));
+    for (const auto* broken :
+         {"{}", "[]", "x", R"({"now": 1, "timers": []})", R"({"timers": [{"status": "absent"}]})",
+          R"({"now": 1, "timers": [{"status": "other"}]})",
+          R"({"now": 1, "timers": [{"status": "scheduled", "txn": "a", "id": "x", "at": 1}]})"}) {
+        const auto refused = read_timers(broken, 1);
+        ASSERT_FALSE(refused) << broken;
+        EXPECT_EQ(refused.error().code, Errc::internal);
+    }
+}
+
 } // namespace
 } // namespace queen::store

@@ -55,6 +55,11 @@ struct Api::Broker {
           acks(api.store, announcer, api.clock, std::chrono::seconds(30), {}, &ack_registry),
           transactions(api.transactions, api.store, announcer, api.clock,
                        {.encryption = std::make_shared<broker::Encryption>(api.security.cipher)}),
+          timers(api.timers, api.forms, api.clock,
+                 {.activity = api.activity,
+                  .encryption = std::make_shared<broker::Encryption>(api.security.cipher),
+                  .taken = [this] { return switches.timers_schedule(); },
+                  .scheduled = [&api](SteadyTime earliest) { api.rung.push_back(earliest); }}),
           admin(api.store, pop, announcer, api.clock, std::chrono::seconds(30)),
           statistics(api.system, admin.figures(), api.clock, {}), moved(pop, announcer),
           groups(api.group_store, moved, admin.figures(), api.clock, std::chrono::seconds(30)),
@@ -67,6 +72,7 @@ struct Api::Broker {
                .pop = pop,
                .acks = acks,
                .transactions = transactions,
+               .timers = timers,
                .admin = admin,
                .statistics = statistics,
                .switches = switches,
@@ -102,6 +108,7 @@ struct Api::Broker {
     broker::AckRegistry ack_registry;
     broker::Acks acks;
     broker::Transactions transactions;
+    broker::Timers timers;
     broker::Admin admin;
     broker::Statistics statistics;
     broker::MovedCursors moved;

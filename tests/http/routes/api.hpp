@@ -11,6 +11,7 @@
 #include "support/scripted_letter_store.hpp"
 #include "support/scripted_message_store.hpp"
 #include "support/scripted_system_store.hpp"
+#include "support/scripted_timer_store.hpp"
 #include "support/scripted_transaction_store.hpp"
 
 #include <gmock/gmock.h>
@@ -72,10 +73,15 @@ public:
     ManualClock clock;
     ManualTicker ticker{clock};
     ManualWorkers workers;
+    const std::shared_ptr<metrics::Activity> activity =
+        std::make_shared<metrics::Activity>(clock); ///< of timers
     FakeStore store{workers};
     ScriptedSystemStore system; ///< a question that the test did not script fails
     FakeGroupStore group_store{workers};
     ScriptedTransactionStore transactions;
+    ScriptedTimerStore timers;
+    ScriptedFormStore forms;
+    std::vector<SteadyTime> rung; ///< what was told of timers that were set
     ScriptedLetterStore letters;
     ScriptedMessageStore messages;
 

@@ -97,6 +97,39 @@ Verdict group_by_ack_batch(const std::string& name) {
     return {taken(reply.status), api.store.acks.empty() ? "" : api.store.acks[0].group};
 }
 
+Verdict queue_by_timer_list(const std::string& name) {
+    Api api;
+    std::string queue;
+    api.timers.on_list = [&](auto&&, const std::string& asked, auto&&, auto, const auto& done) {
+        queue = asked;
+        done(TimerPage{});
+    };
+    const auto reply = api.ask("GET", "/api/v1/timers/" + percent_encode(name));
+    return {taken(reply.status), queue};
+}
+Verdict queue_by_timer_peek(const std::string& name) {
+    Api api;
+    std::string queue;
+    api.timers.on_peek = [&](auto&&, const std::string& asked, auto&&, const auto& done) {
+        queue = asked;
+        done(std::optional<WaitingTimer>{});
+    };
+    const auto reply = api.ask("GET", "/api/v1/timers/" + percent_encode(name) + "/key");
+    return {taken(reply.status), queue};
+}
+Verdict queue_by_timer_cancel(const std::string& name) {
+    Api api;
+    std::string queue;
+    api.timers.on_apply = [&](const TimerCallOps& call, const auto& done) {
+        queue = call.ops.at(0).queue;
+        done(std::vector<TimerVerdict>(1));
+    };
+    const auto reply =
+        api.ask("POST", "/api/v1/timers",
+                R"([{"op":"cancel","timerKey":"k","queue":)" + json::quoted(name) + "}]");
+    return {taken(reply.status), queue};
+}
+
 std::string group_by_delete(const std::string& group, const std::string& queue) {
     Api api;
     api.ask("DELETE", "/api/v1/consumer-groups/" + percent_encode(group) + "/queues/" +
@@ -131,8 +164,9 @@ void expect_queue(const std::string& name, const Verdict& expected) {
     EXPECT_EQ(queue_by_detail(name), expected);
     EXPECT_EQ(queue_by_delete(name), expected);
     const std::string encoded = percent_encode(name);
-    EXPECT_EQ(status_of("GET", "/api/v1/timers/" + encoded), expected.status);
-    EXPECT_EQ(status_of("GET", "/api/v1/timers/" + encoded + "/key"), expected.status);
+    EXPECT_EQ(queue_by_timer_list(name), expected);
+    EXPECT_EQ(queue_by_timer_peek(name), expected);
+    EXPECT_EQ(queue_by_timer_cancel(name), expected);
     EXPECT_EQ(status_of("GET", "/api/v1/resources/queues/" + encoded + "/depth"), expected.status);
     EXPECT_EQ(status_of("GET", "/api/v1/status/queues/" + encoded), expected.status);
     EXPECT_EQ(status_of("POST", "/api/v1/consumer-groups/g/queues/" + encoded + "/seek", kToEnd),

@@ -23,7 +23,7 @@ std::string operation(std::string_view method, std::string_view pattern) {
     text += ' ';
     bool open = false;
     for (const char c : pattern) {
-        if (c == ':') {
+        if (c == ':' || c == '*') {
             text += '{';
             open = true;
             continue;

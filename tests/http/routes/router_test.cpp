@@ -13,12 +13,6 @@ struct Asked {
 // What clients and dashboards ask for, served or not.
 constexpr Asked kLater[] = {
     {"POST", "/api/v1/consumer-groups/positions"},
-    {"POST", "/api/v1/timers"},
-    {"GET", "/api/v1/timers/q"},
-    {"GET", "/api/v1/timers/q/a/b/c"},
-    {"DELETE", "/api/v1/timers/q/a"},
-    {"GET", "/api/v1/system/kv-timers"},
-    {"POST", "/api/v1/system/kv-timers"},
     {"GET", "/api/v1/status"},
     {"GET", "/api/v1/status/queues"},
     {"GET", "/api/v1/status/queues/q"},
@@ -92,6 +86,12 @@ constexpr Asked kServed[] = {
     {"GET", "/api/v1/system/maintenance/pop"},
     {"POST", "/api/v1/system/maintenance/pop"},
     {"GET", "/api/v1/system/shared-state"},
+    {"POST", "/api/v1/timers"},
+    {"GET", "/api/v1/timers/q?mode=none"},
+    {"GET", "/api/v1/timers/q/.."},
+    {"DELETE", "/api/v1/timers/q/"},
+    {"GET", "/api/v1/system/kv-timers"},
+    {"POST", "/api/v1/system/kv-timers"},
     {"GET", "/openapi.json"},
     {"GET", "/health"},
     {"GET", "/status"},
@@ -129,8 +129,8 @@ TEST(Router, TheTableNamesEachRouteOnceAndSaysWhatItWaitsFor) {
 
 TEST(Router, ARouteOfALaterVersionNamesTheFeatureAndTouchesNoStore) {
     Api api;
-    const auto reply = api.ask("POST", "/api/v1/timers", "not even JSON");
-    EXPECT_EQ(reply.body, R"({"error":"this version of the broker does not have timers",)"
+    const auto reply = api.ask("POST", "/api/v1/traces", "not even JSON");
+    EXPECT_EQ(reply.body, R"({"error":"this version of the broker does not have traces",)"
                           R"("code":"not_implemented"})");
     EXPECT_EQ(api.store.calls, 0u);
 }

@@ -87,6 +87,67 @@ TEST_F(SystemRoutes, ASwitchThatWasNotStoredDoesNotHold) {
     EXPECT_EQ(at(api.ask("GET", kPop).body, "popMaintenanceMode"), "false");
 }
 
+constexpr const char* kTimers = "/api/v1/system/kv-timers";
+
+// SWI-3
+TEST_F(SystemRoutes, TimersAreOnUntilTheyAreSwitchedOff) {
+    auto reply = api.ask("GET", kTimers);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.body,
+              R"({"kvEnabled":false,"timersScheduleEnabled":true,"timersFireEnabled":true,)"
+              R"("quotaTenants":0,"quotaAgeMs":null,"quotaHot":false})");
+    reply = api.ask("POST", kTimers, R"({"timersFire":false})");
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(at(reply.body, "timersFireEnabled"), "false");
+    EXPECT_EQ(at(reply.body, "timersScheduleEnabled"), "true");
+    reply =
+        api.ask("POST", kTimers, R"({"timersFire":true,"kv":false,"timersSchedule":false,"x":1})");
+    EXPECT_EQ(at(reply.body, "timersFireEnabled"), "true");
+    EXPECT_EQ(at(reply.body, "timersScheduleEnabled"), "false");
+    EXPECT_EQ(reply.body, api.ask("GET", kTimers).body);
+    EXPECT_EQ(set, (std::vector<std::pair<SwitchKey, bool>>{{SwitchKey::timers_fire, false},
+                                                            {SwitchKey::timers_schedule, false},
+                                                            {SwitchKey::timers_fire, true}}));
+}
+
+TEST_F(SystemRoutes, ABodyWithoutASwitchOfTimersIsRefused) {
+    for (const char* body : {"", "{}", "[]", "{", R"({"TimersFire":true})"}) {
+        const auto reply = api.ask("POST", kTimers, body);
+        EXPECT_EQ(reply.status, 400) << body;
+        EXPECT_EQ(at(reply.body, "error"),
+                  "at least one of kv, timersSchedule, timersFire (boolean) is required");
+    }
+    for (const std::string field : {"kv", "timersSchedule", "timersFire"}) {
+        for (const std::string value : {"1", "null", "\"true\"", "{}"}) {
+            const auto reply = api.ask(
+                "POST", kTimers, R"({"timersSchedule":false,")" + field + "\":" + value + "}");
+            EXPECT_EQ(reply.status, 400) << field << value;
+            EXPECT_EQ(at(reply.body, "error"), field + " must be a boolean");
+        }
+    }
+    EXPECT_TRUE(set.empty());
+}
+
+TEST_F(SystemRoutes, AKeyValueStoreCannotBeSwitchedOn) {
+    const auto reply = api.ask("POST", kTimers, R"({"kv":true,"timersSchedule":false})");
+    EXPECT_EQ(reply.status, 501);
+    EXPECT_EQ(at(reply.body, "code"), "not_implemented");
+    EXPECT_TRUE(set.empty()) << "nothing of it was done";
+    EXPECT_EQ(api.ask("POST", kTimers, R"({"kv":false})").status, 200);
+}
+
+TEST_F(SystemRoutes, OfTwoSwitchesTheFirstHoldsWhenTheSecondFails) {
+    api.system.on_set_switch = [](SwitchKey key, bool, const Done<void>& done) {
+        done(key == SwitchKey::timers_fire ? Result<void>(fail(Errc::store_failed, "boom"))
+                                           : Result<void>{});
+    };
+    const auto reply = api.ask("POST", kTimers, R"({"timersFire":false,"timersSchedule":false})");
+    EXPECT_EQ(reply.status, 500);
+    EXPECT_EQ(at(reply.body, "error"), "kv-timers failed: boom");
+    EXPECT_EQ(at(api.ask("GET", kTimers).body, "timersScheduleEnabled"), "false");
+    EXPECT_EQ(at(api.ask("GET", kTimers).body, "timersFireEnabled"), "true");
+}
+
 TEST_F(SystemRoutes, SharedStateSaysWhatHolds) {
     pause(true);
     const auto reply = api.ask("GET", "/api/v1/system/shared-state");

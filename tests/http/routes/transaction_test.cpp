@@ -186,10 +186,100 @@ TEST(TransactionRoute, MalformedBundlesAreRefusedByName) {
 
 TEST(TransactionRoute, RidersOfLaterVersionsAreRefusedNotDropped) {
     expect_refusal(operations(ack(), R"(,"kv":[{"op":"put"}])"), "kv: ");
-    expect_refusal(operations(ack(), R"(,"timers":[{"op":"schedule"}])"), "timers: ");
-    expect_refusal(operations(ack(), R"(,"timers":[7])"), "timers: ");
     expect_refusal(operations(ack(), R"(,"kv":{})"), "kv is not an array");
     expect_refusal(operations(ack(), R"(,"timers":"x")"), "timers is not an array");
+}
+
+std::string timer(const std::string& more = R"("op":"schedule","delayMs":5,"payload":"MQ==")",
+                  const std::string& key = "k") {
+    return R"({"queue":"later","timerKey":")" + key + R"(","txn":"t",)" + more + "}";
+}
+std::string with_timers(const std::string& timers) {
+    return operations(ack(), R"(,"timers":[)" + timers + "]");
+}
+
+TEST(TransactionRoute, TimersRideAlongBehindTheItems) {
+    Api api;
+    const auto reply =
+        ask(api, with_timers(timer() + "," + timer(R"("op":"cancel","x":{"y":[1]})", "l")));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    ASSERT_EQ(api.transactions.calls.size(), 1u);
+    const auto& timers = api.transactions.calls[0].timers;
+    ASSERT_EQ(timers.size(), 2u);
+    EXPECT_TRUE(timers[0].message_id.known());
+    EXPECT_EQ(timers[0].payload, "1");
+    EXPECT_EQ(at(reply.body, "results"), "[3]");
+    EXPECT_EQ(at(reply.body, "results.0.type"), "ack");
+    for (const auto& [path, value] : {std::pair{"results.1.index", "1"},
+                                      {"results.1.opIndex", "0"},
+                                      {"results.1.type", "timer"},
+                                      {"results.1.ok", "true"},
+                                      {"results.1.status", "scheduled"},
+                                      {"results.1.queue", "later"},
+                                      {"results.1.timerKey", "k"},
+                                      {"results.1.txn", "t"},
+                                      {"results.2.index", "2"},
+                                      {"results.2.opIndex", "1"},
+                                      {"results.2.status", "cancelled"},
+                                      {"results.2.ok", "true"}}) {
+        EXPECT_EQ(at(reply.body, path), value) << path;
+    }
+    EXPECT_EQ(at(reply.body, "results.1.messageId"), to_string(timers[0].message_id));
+    const auto alone = ask(api, R"({"timers":[)" + timer() + "]}");
+    EXPECT_EQ(at(alone.body, "results.0.index"), "0") << alone.body;
+    EXPECT_EQ(at(ask(api, R"({"timers":[7],"timers":[]})").body, "success"), "false");
+    EXPECT_EQ(at(ask(api, R"({"timers":[)" + timer() + R"(],"timers":[]})").body, "results"),
+              "[0]");
+}
+
+TEST(TransactionRoute, TimersAreRefusedInTheWordsOfTransactions) {
+    expect_refusal(with_timers("7"), "timers: operation 0: is not an object (timers_bad_op)");
+    expect_refusal(with_timers("[]"), "timers_bad_op");
+    expect_refusal(with_timers(R"({"op":"schedule"})"), "timers_queue_required");
+    expect_refusal(with_timers(timer() + "," + timer()), "timers_duplicate_key");
+    expect_refusal(with_timers(timer(R"("op":"cancel","_x":1)")), "timers_server_owned_field");
+    expect_refusal(with_timers(timer(R"("op":"schedule","delayMs":1e12,"payload":"MQ==")")),
+                   "timers_horizon", 403, "timer_horizon_exceeded");
+    expect_refusal(with_timers(timer(R"("op":"cancel")", std::string(256, 'k'))),
+                   "timers_name_too_long", 413, "name_too_long");
+    const std::string large(((std::size_t{1} << 20) + 3) / 3 * 4, 'A');
+    expect_refusal(with_timers(timer(R"("op":"schedule","delayMs":1,"payload":")" + large + "\"")),
+                   "timers_payload_too_large", 413, "payload_too_large");
+    std::string many;
+    for (int i = 0; i < 257; ++i) {
+        many += (i == 0 ? "" : ",") + timer(R"("op":"cancel")", std::to_string(i));
+    }
+    expect_refusal(with_timers(many), "timers_too_many_ops");
+}
+
+// SWI-3
+TEST(TransactionRoute, TimersThatAreSwitchedOffAre403AndCancelsAreNot) {
+    Api api;
+    api.system.on_set_switch = [](SwitchKey, bool, const Done<void>& done) { done({}); };
+    api.ask("POST", "/api/v1/system/kv-timers", R"({"timersSchedule":false})");
+    const auto reply = ask(api, with_timers(timer()));
+    EXPECT_EQ(reply.status, 403);
+    EXPECT_EQ(at(reply.body, "reason"), "timers_schedule_disabled");
+    EXPECT_EQ(at(reply.body, "success"), "false");
+    EXPECT_THAT(api.transactions.calls, IsEmpty());
+    EXPECT_EQ(ask(api, with_timers(timer(R"("op":"cancel")"))).status, 200);
+    EXPECT_EQ(ask(api, operations(ack())).status, 200);
+}
+
+TEST(TransactionRoute, TimersThatCannotBeMadeReadyRunNothing) {
+    Api api;
+    api.forms.on_encrypted = [](const std::string&) { return true; };
+    auto reply = ask(api, with_timers(timer()));
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(at(reply.body, "reason"), "bad_request");
+    EXPECT_THAT(at(reply.body, "error"), HasSubstr("no encryption key"));
+    api.forms.on_encrypted = [](const std::string&) -> Result<bool> {
+        return fail(Errc::unavailable, "no session");
+    };
+    reply = ask(api, with_timers(timer()));
+    EXPECT_EQ(reply.status, 500);
+    EXPECT_EQ(at(reply.body, "error"), "pool");
+    EXPECT_THAT(api.transactions.calls, IsEmpty());
 }
 
 TEST(TransactionRoute, LongNamesAndManyItemsAre413) {

@@ -1,0 +1,185 @@
+// SW-7, SW-8, SW-9: what becomes of failures.
+#include "sweeper_fixture.hpp"
+
+namespace queen::timers {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Fault;
+using test::TimerWorld;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Verb = TimerWorld::Verb;
+using State = TimerWorld::Row::State;
+
+TEST_F(SweeperTest, F41_AnOutageOfFiveMinutesSpendsNoAttempts) {
+    start();
+    const SteadyTime back = world_.clock.now() + 5min;
+    world_.faults = [&](const TimerWorld::Call&) {
+        return world_.clock.now() < back ? Fault::transient : Fault::none;
+    };
+    for (int i = 0; i < 300; ++i) {
+        world_.add(i * 1s / 10);
+    }
+    world_.run(5min - 1ms);
+    EXPECT_EQ(world_.count(State::fired), 0U);
+    EXPECT_LE(world_.count(Verb::due), 301U) << "once a second, not in a spin";
+    world_.run(35s);
+    EXPECT_EQ(world_.count(State::fired), 300U);
+    for (const auto& row : world_.rows) {
+        EXPECT_EQ(row.attempts, 0);
+    }
+    EXPECT_EQ(lines_.size(), 2U) << "one line when it begins, one when it is over";
+}
+
+TEST_F(SweeperTest, F41_AnOutageInTheMiddleOfABatchHandsItBackUncounted) {
+    start();
+    world_.add(0s);
+    bool away = true;
+    world_.faults = [&](const TimerWorld::Call& call) {
+        return away && call.verb == Verb::fire ? Fault::transient : Fault::none;
+    };
+    world_.tick();
+    const auto fails = of(Verb::fail);
+    ASSERT_EQ(fails.size(), 1U);
+    EXPECT_FALSE(fails[0].counted);
+    EXPECT_EQ(fails[0].backoff, 1s);
+    EXPECT_EQ(world_.next_tick, world_.clock.now() + 1s);
+    away = false;
+    world_.run(1s);
+    EXPECT_EQ(world_.rows[0].state, State::fired);
+    EXPECT_EQ(world_.rows[0].attempts, 0);
+}
+
+TEST_F(SweeperTest, AFireOfWhichNobodyKnowsIsNotFiredTwice) {
+    start();
+    world_.add(0s);
+    int fires = 0;
+    world_.faults = [&](const TimerWorld::Call& call) {
+        return call.verb == Verb::fire && fires++ == 0 ? Fault::open_end : Fault::none;
+    };
+    world_.run(1min);
+    EXPECT_EQ(fires, 1);
+    EXPECT_EQ(world_.rows[0].state, State::fired);
+}
+
+TEST_F(SweeperTest, F40_OnePoisonedTimerAmongTwoHundredPaysAlone) {
+    start();
+    for (int i = 0; i < 200; ++i) {
+        world_.add(0s, "q" + std::to_string(i), std::to_string(i % 10), i == 77);
+    }
+    world_.run(100ms);
+    EXPECT_EQ(world_.count(State::fired), 199U);
+    for (const auto& row : world_.rows) {
+        EXPECT_EQ(row.attempts, row.poison ? 1 : 0);
+    }
+    EXPECT_EQ(world_.rows[77].last_error, "poison");
+    EXPECT_EQ(stats()["poisoned_total"], 1);
+    world_.run(5min);
+    EXPECT_EQ(world_.rows[77].state, State::filed);
+}
+
+TEST_F(SweeperTest, APoisonedTimerIsTriedFiveTimesWithGrowingBackoffThenFiled) {
+    start();
+    world_.add(0s, "q", "t", true);
+    world_.run(10min);
+    std::vector<Nanoseconds> backoffs;
+    for (const auto& call : of(Verb::fail)) {
+        EXPECT_TRUE(call.counted);
+        EXPECT_EQ(call.most, 5);
+        backoffs.push_back(call.backoff);
+    }
+    EXPECT_THAT(backoffs, ElementsAre(1s, 2s, 4s, 8s, 16s));
+    EXPECT_EQ(world_.rows[0].state, State::filed);
+    EXPECT_EQ(stats()["dlq_total"], 1);
+}
+
+TEST_F(SweeperTest, BackoffEndsAtAMinute) {
+    start({.attempts = 10});
+    world_.add(0s, "q", "t", true);
+    world_.run(1h);
+    EXPECT_EQ(of(Verb::fail).back().backoff, 60s);
+    EXPECT_EQ(world_.rows[0].state, State::filed);
+}
+
+TEST_F(SweeperTest, WithoutIsolationAllOfATransactionPay) {
+    start({.isolate = false});
+    world_.add(0s, "good");
+    world_.add(0s, "bad", "t", true);
+    world_.tick();
+    EXPECT_EQ(world_.rows[0].attempts, 1);
+    EXPECT_EQ(world_.rows[1].attempts, 1);
+}
+
+TEST_F(SweeperTest, WhatTheSchemaIsAtFaultForIsCountedAndLoggedAsAnError) {
+    start();
+    world_.add(0s);
+    world_.faults = [](const TimerWorld::Call& call) {
+        return call.verb == Verb::fire ? Fault::config : Fault::none;
+    };
+    world_.tick();
+    EXPECT_TRUE(of(Verb::fail).at(0).counted);
+    EXPECT_EQ(stats()["failures_config_total"], 1);
+    ASSERT_EQ(lines_.size(), 1U);
+    EXPECT_EQ(lines_[0].first, Severity::error);
+}
+
+TEST_F(SweeperTest, AStoreThatRefusesToTellWhatIsDueIsAskedLessAndLess) {
+    start();
+    world_.faults = [](const TimerWorld::Call&) { return Fault::config; };
+    std::vector<Nanoseconds> sleeps;
+    for (int cycle = 0; cycle < 8; ++cycle) {
+        sleeps.push_back(sleep_of_a_cycle());
+    }
+    EXPECT_THAT(sleeps, ElementsAre(1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s));
+}
+
+TEST_F(SweeperTest, DeadLettersThatCouldNotBeFiledAreFiledLater) {
+    start({.attempts = 1});
+    world_.add(0s, "q", "t", true);
+    int asked = 0;
+    world_.faults = [&](const TimerWorld::Call& call) {
+        return call.verb == Verb::dead_letter && asked++ == 0 ? Fault::transient : Fault::none;
+    };
+    world_.run(1min);
+    EXPECT_EQ(world_.rows[0].state, State::filed);
+    EXPECT_EQ(asked, 2);
+}
+
+TEST_F(SweeperTest, PausedMeansNothingIsClaimedAndItLooksEachSecond) {
+    start();
+    world_.add(0s);
+    bool paused = true;
+    world_.faults = [&](const TimerWorld::Call& call) {
+        return paused && call.verb != Verb::due ? Fault::paused : Fault::none;
+    };
+    world_.run(10s);
+    EXPECT_LE(world_.count(Verb::claim), 11U);
+    EXPECT_EQ(world_.count(Verb::fail), 0U);
+    EXPECT_EQ(stats()["due"], 1) << "what waits is seen";
+    world_.tell(world_.add(0s));
+    EXPECT_GT(world_.next_tick, world_.clock.now()) << "a schedule does not make it spin";
+    paused = false;
+    world_.run(1s);
+    EXPECT_EQ(world_.count(State::fired), 2U);
+    EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(SweeperTest, PausedInTheMiddleOfABatchHandsTheRestBack) {
+    start({.fire_bytes = 1});
+    world_.add(0s, "a");
+    world_.add(0s, "b");
+    int fires = 0;
+    world_.faults = [&](const TimerWorld::Call& call) {
+        return call.verb == Verb::fire && ++fires == 2 ? Fault::paused : Fault::none;
+    };
+    world_.tick();
+    EXPECT_EQ(world_.count(State::fired), 1U);
+    EXPECT_EQ(world_.rows[1].attempts, 0);
+    EXPECT_EQ(world_.rows[1].token, 0U);
+    world_.run(1s);
+    EXPECT_EQ(world_.count(State::fired), 2U);
+}
+
+} // namespace
+} // namespace queen::timers
