@@ -138,9 +138,9 @@ TEST_F(Announced, K42_ATimerThatFiresWakesAPopOnAnotherBroker) {
     ASSERT_THAT(b().pop(queue(), "consumerGroup=g&autoAck=true").ids(), ElementsAre("first"));
     auto parked = cluster().park(kB, queue(), "consumerGroup=g&autoAck=true");
     const Cause cause(cluster(), kB);
-    const auto said = b().http.post("/api/v1/timers",
-                                    R"([{"op":"schedule","timerKey":"k","queue":")" + queue() +
-                                        R"(","partition":"p","payload":"Nw==","txn":"t","delayMs":1}])");
+    const auto said = b().http.post(
+        "/api/v1/timers", R"([{"op":"schedule","timerKey":"k","queue":")" + queue() +
+                              R"(","partition":"p","payload":"Nw==","txn":"t","delayMs":1}])");
     ASSERT_EQ(said.status, 200) << said.body;
     const auto got = Api::read_pop(parked.read());
     ASSERT_EQ(got.messages.size(), 1u) << said.body;
