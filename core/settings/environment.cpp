@@ -29,7 +29,7 @@ constexpr std::array kOfPlugins{
 };
 
 /// Beginnings of names. The variables of a plugin stand in its own option table and are not here.
-constexpr std::array<std::string_view, 16> kUnsupported{
+constexpr std::array<std::string_view, 15> kUnsupported{
     "QUEEN_ADMISSION_",
     "QUEEN_SEG_",
     "QUEEN_VEGAS_",
@@ -39,7 +39,6 @@ constexpr std::array<std::string_view, 16> kUnsupported{
     "QUEEN_POP_AUTOPILOT",
     "QUEEN_ACK_FUSION",
     "FILE_BUFFER_",
-    "QUEEN_SWEEPER",
     "QUEEN_TIMERS_",
     "QUEEN_SYNC_",
     "JWT_",
