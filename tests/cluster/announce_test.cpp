@@ -21,7 +21,7 @@ class Announced : public testing::Test {
 protected:
     static void SetUpTestSuite() {
         if (cluster_ == nullptr) {
-            cluster_ = new Cluster({});
+            cluster_ = new Cluster({.timers = true});
         }
     }
     static void TearDownTestSuite() { delete std::exchange(cluster_, nullptr); }
@@ -129,6 +129,22 @@ TEST_F(Announced, AReplayedLetterWakesAPopOnAnotherBroker) {
     const auto said = a().http.post("/api/v1/dlq/" + id + "/replay", "");
     ASSERT_EQ(said.status, 200) << said.body;
     EXPECT_EQ(Api::read_pop(parked.read()).messages.size(), 1u);
+    cause.was_a_hint("stored");
+}
+
+// K42: asked of one broker, fired by the other, taken from the first.
+TEST_F(Announced, K42_ATimerThatFiresWakesAPopOnAnotherBroker) {
+    ASSERT_EQ(a().push_ids(queue(), "p", {"first"}).status, 201);
+    ASSERT_THAT(b().pop(queue(), "consumerGroup=g&autoAck=true").ids(), ElementsAre("first"));
+    auto parked = cluster().park(kB, queue(), "consumerGroup=g&autoAck=true");
+    const Cause cause(cluster(), kB);
+    const auto said = b().http.post(
+        "/api/v1/timers", R"([{"op":"schedule","timerKey":"k","queue":")" + queue() +
+                              R"(","partition":"p","payload":"Nw==","txn":"t","delayMs":1}])");
+    ASSERT_EQ(said.status, 200) << said.body;
+    const auto got = Api::read_pop(parked.read());
+    ASSERT_EQ(got.messages.size(), 1u) << said.body;
+    EXPECT_EQ(got.messages[0].data, "7");
     cause.was_a_hint("stored");
 }
 

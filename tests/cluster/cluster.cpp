@@ -60,6 +60,9 @@ std::string Cluster::config(std::size_t index) const {
         scan += ", options: {scan_every: 60s}";
     }
     text += "plugins:\n  - " + ring + "}\n  - " + scan + "}\n";
+    if (options_.timers && index == 0) {
+        text += "  - {name: timers, path: timers.so}\n";
+    }
     if (options_.mesh) {
         std::string peers;
         for (std::size_t to = 0; to < nodes_.size(); ++to) {

@@ -27,6 +27,7 @@ public:
         bool patient = true;
         std::string dead_threshold = "60s"; ///< of the mesh; not reached where it does not matter
         std::string more{};                 ///< YAML of every broker
+        bool timers = false; ///< whether the first broker, and it alone, fires timers
     };
     /// Starts them all, and returns once each is connected to each.
     explicit Cluster(Options options);
