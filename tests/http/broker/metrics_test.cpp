@@ -20,8 +20,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// A broker of its own for each test, so that figures are exact. Its backoff is a minute: nothing
-/// happens but what the test does.
+/// A broker of its own for each test, so that figures are exact. Its backoff is a minute and nobody
+/// looks for timers: nothing happens but what the test does.
 class MetricsTest : public testing::Test {
 protected:
     void start(const TestPostgres& postgres, const std::string& database,
@@ -29,7 +29,10 @@ protected:
         broker_ = std::make_unique<BrokerProcess>(
             BrokerOptions{.config = "database: {url: \"" + postgres.conninfo(database) +
                                     "\", sessions: 4}\n"
-                                    "pop: {backoff_initial: 60s, backoff_max: 60s}\n" +
+                                    "pop: {backoff_initial: 60s, backoff_max: 60s}\n"
+                                    "plugins:\n"
+                                    "  - {name: hotlist, path: hotlist.so}\n"
+                                    "  - {name: sqlscan, path: sqlscan.so}\n" +
                                     serving(source),
                           .data_directory = directory_.path() + "/data"});
         api_ = std::make_unique<Api>(broker_->port());
