@@ -30,6 +30,7 @@ constexpr Flag kFlags[] = {
     {"connections", "N", "mesh, timers: connections that push (2)"},
     {"wakes", "N", "mesh: pops woken, at rest and again under load (100)"},
     {"timers", "N", "timers: in each measurement of lateness (500)"},
+    {"alone", "N", "timers: set one after the other, on each of two brokers (15)"},
     {"heap", "N", "timers: due at once (100000)"},
     {"rates", "N,M", "vacuum: timers a second (50,200,800)"},
     {"pending", "N", "vacuum: timers that stay (10000)"},
@@ -146,12 +147,13 @@ int timed(const Arguments& arguments) {
     queen::bench::Timed timed;
     const auto timers = arguments.whole("timers", timed.timers, 1, 100'000);
     const auto seconds = arguments.whole("seconds", timed.seconds, 1, 60);
+    const auto alone = arguments.whole("alone", timed.alone, 1, 1'000);
     const auto heap = arguments.whole("heap", timed.heap, 1, 1'000'000);
     const auto connections = arguments.whole("connections", timed.connections, 1, 64);
-    if (const auto* error = queen::ctl::first_error(timers, seconds, heap, connections)) {
+    if (const auto* error = queen::ctl::first_error(timers, seconds, alone, heap, connections)) {
         return refuse(*error);
     }
-    timed = {*timers, *seconds, *heap, *connections};
+    timed = {*timers, *seconds, *alone, *heap, *connections};
     run(timed, std::cout);
     return 0;
 }

@@ -21,6 +21,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <thread>
 
 namespace queen::bench {
 namespace {

@@ -44,6 +44,7 @@ void run(const Meshed& meshed, std::ostream& out);
 struct Timed {
     std::int64_t timers = 500;    ///< in each of four measurements of lateness
     std::int64_t seconds = 8;     ///< over which these fall due
+    std::int64_t alone = 15;      ///< set one after the other, on each of two brokers
     std::int64_t heap = 100'000;  ///< due at once
     std::int64_t connections = 2; ///< that push meanwhile
 };

@@ -3,7 +3,6 @@
 // first pulls its next cycle forward, one set on the second is found by itself. Lateness is that of
 // the store (when the segment of the message was written) and that of a consumer who waits at the
 // first broker; all of them read one clock here.
-#include "base/base64.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cluster.hpp"
@@ -12,16 +11,17 @@
 #include "quantiles.hpp"
 #include "queenctl/text_table.hpp"
 #include "scenario.hpp"
-#include "scrape.hpp"
 #include "subject.hpp"
 #include "support/api.hpp"
 #include "support/sql_session.hpp"
 #include "timer_client.hpp"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <thread>
 
 namespace queen::bench {
 namespace {
@@ -30,6 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kLoad = "load";
 constexpr std::size_t kFiring = 0, kOther = 1;
+constexpr auto kSoon = 100ms; ///< less than a driver's longest sleep
 
 struct Lateness {
     std::string name;
@@ -127,6 +128,37 @@ Lateness lateness(const Cluster& cluster, std::size_t set_on, bool load, const T
         }
         late.stored.add(at - due.at(txn));
         late.consumed.add(arrival.second - due.at(txn));
+    }
+    return late;
+}
+
+/// One timer after the other, each set while nothing else is about to fall due: only a driver that is
+/// told of it, or looks, can be in time. In turn on the firing broker and on the other.
+std::array<Quantiles, 2> alone(const Cluster& cluster, const Timed& timed) {
+    std::array<Quantiles, 2> late;
+    std::array clients{TimerClient(cluster.port(kFiring)), TimerClient(cluster.port(kOther))};
+    const std::string queue = "alone";
+    test::Api api(cluster.port(kFiring));
+    const std::string pop = "wait=true&timeout=20000&autoAck=true&consumerGroup=g";
+    std::mt19937 random(1);
+    std::uniform_int_distribution<std::int64_t> gap(1'000, 2'000);
+    std::map<std::int64_t, std::pair<std::size_t, WallTime>> due; // by offset
+    for (std::int64_t i = 0; i < 2 * timed.alone; ++i) {
+        pause(gap(random) * 1ms);
+        const auto set_on = static_cast<std::size_t>(i % 2);
+        clients[set_on].add({.queue = queue, .key = std::to_string(i), .delay = kSoon});
+        const auto at = clients[set_on].send().front();
+        const auto popped = api.pop(queue, pop);
+        if (popped.messages.size() != 1) {
+            throw std::runtime_error("a timer alone did not come: " + popped.body);
+        }
+        due[popped.messages.front().offset] = {set_on, at};
+    }
+    for (const auto& [offset, at] : stored(cluster, queue)) {
+        if (at < due.at(offset).second) {
+            throw std::runtime_error("a timer alone was stored EARLY");
+        }
+        late[due.at(offset).first].add(at - due.at(offset).second);
     }
     return late;
 }
@@ -257,6 +289,22 @@ void run(const Timed& timed, std::ostream& out) {
         << " s, each set at least 1 s before; "
         << "meanwhile nothing, or pushes on " << timed.connections << " connections\n\n";
     print(measured, out);
+
+    auto lone = alone(cluster, timed);
+    ctl::TextTable few({{"set on", false},
+                        {"timers", true},
+                        {"stored: p50 ms", true},
+                        {"p90", true},
+                        {"max", true}});
+    for (const auto set_on : {kFiring, kOther}) {
+        few.add({set_on == kFiring ? "the firing broker" : "another broker",
+                 std::to_string(lone[set_on].count()), fixed(lone[set_on].milliseconds(0.5), 1),
+                 fixed(lone[set_on].milliseconds(0.9), 1),
+                 fixed(lone[set_on].milliseconds(1.0), 1)});
+    }
+    out << "\none timer after the other, due " << kSoon.count()
+        << " ms after it was set, 1 s to 2 s between them\n\n";
+    few.print(out);
 
     const auto before = pushes_alone(cluster, timed);
     const auto alone = drain(cluster, "heap", false, timed);
