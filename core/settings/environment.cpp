@@ -23,7 +23,7 @@ constexpr std::array kDangerous{
 };
 
 /// Beginnings of names. The variables of a plugin stand in its own option table and are not here.
-constexpr std::array<std::string_view, 18> kUnsupported{
+constexpr std::array<std::string_view, 17> kUnsupported{
     "QUEEN_ADMISSION_",
     "QUEEN_SEG_",
     "QUEEN_VEGAS_",
@@ -33,7 +33,6 @@ constexpr std::array<std::string_view, 18> kUnsupported{
     "QUEEN_POP_AUTOPILOT",
     "QUEEN_ACK_FUSION",
     "FILE_BUFFER_",
-    "QUEEN_SWEEPER",
     "QUEEN_TIMERS_",
     "QUEEN_SYNC_",
     "QUEEN_MESH_PORT",
