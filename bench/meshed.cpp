@@ -86,7 +86,7 @@ std::string wake_queue(std::int64_t number) {
 /// wait for.
 class Wakes {
 public:
-    Wakes(Pair& pair, std::int64_t count) : pair_(pair), api_(pair.pushes()) {
+    Wakes(const Pair& pair, std::int64_t count) : api_(pair.pushes()) {
         for (std::int64_t i = 0; i < count; ++i) {
             pops_.emplace_back(pair.pops(), 90s);
             pops_.back().start("GET", test::Api::pop_target(wake_queue(i),
@@ -149,7 +149,6 @@ private:
         }
     }
 
-    Pair& pair_;
     test::Api api_;
     std::vector<test::HttpClient> pops_;
     std::vector<SteadyTime> answered_, pushed_;

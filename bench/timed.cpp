@@ -132,8 +132,8 @@ Lateness lateness(const Cluster& cluster, std::size_t set_on, bool load, const T
     return late;
 }
 
-/// One timer after the other, each set while nothing else is about to fall due: only a driver that is
-/// told of it, or looks, can be in time. In turn on the firing broker and on the other.
+/// One timer after the other, each set while nothing else is about to fall due: only a driver that
+/// is told of it, or looks, can be in time. In turn on the firing broker and on the other.
 std::array<Quantiles, 2> alone(const Cluster& cluster, const Timed& timed) {
     std::array<Quantiles, 2> late;
     std::array clients{TimerClient(cluster.port(kFiring)), TimerClient(cluster.port(kOther))};
