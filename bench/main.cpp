@@ -23,15 +23,28 @@ constexpr Flag kFlags[] = {
     {"batch", "N", "ack: messages of a batch (500)"},
     {"consumers", "N", "sparse: waiting consumers (4)"},
     {"pops", "N", "parked: pops that wait (5000)"},
-    {"seconds", "N", "parked: length of the quiet stretch (35)"},
+    {"seconds", "N",
+     "parked: length of the quiet stretch (35); mesh: of pushes in a turn (1);\n        timers: "
+     "over which they fall due (8); vacuum: at each rate (90)"},
+    {"rounds", "N", "mesh: turns that each kind has (12)"},
+    {"connections", "N", "mesh, timers: connections that push (2)"},
+    {"wakes", "N", "mesh: pops woken, at rest and again under load (100)"},
+    {"timers", "N", "timers: in each measurement of lateness (500)"},
+    {"alone", "N", "timers: set one after the other, on each of two brokers (15)"},
+    {"heap", "N", "timers: due at once (100000)"},
+    {"rates", "N,M", "vacuum: timers a second (50,200,800)"},
+    {"pending", "N", "vacuum: timers that stay (10000)"},
     {"help", "", "this text"},
 };
 
 void usage(std::ostream& out) {
-    out << "queen-bench ack|sparse|parked [options]\n\n"
+    out << "queen-bench ack|mesh|parked|sparse|timers|vacuum [options]\n\n"
            "  ack      whole batches: acks by their hashes and by position\n"
+           "  mesh     two brokers: hints not at all, over TCP, over LISTEN/NOTIFY\n"
            "  sparse   a few busy partitions of a large queue: cost of a delivered message\n"
-           "  parked   pops that wait: memory, threads, statements, and who is woken\n\n";
+           "  parked   pops that wait: memory, threads, statements, and who is woken\n"
+           "  timers   how late they are, and 100,000 due at once, beside pushes\n"
+           "  vacuum   a steady flow of timers: autovacuum and fillfactor of their table\n\n";
     for (const auto& flag : kFlags) {
         out << "  --" << flag.name << (flag.value.empty() ? "" : " ") << flag.value << "\n        "
             << flag.meaning << "\n";
@@ -116,6 +129,61 @@ int acked(const Arguments& arguments) {
     return 0;
 }
 
+int meshed(const Arguments& arguments) {
+    queen::bench::Meshed meshed;
+    const auto rounds = arguments.whole("rounds", meshed.rounds, 1, 100);
+    const auto seconds = arguments.whole("seconds", meshed.seconds, 1, 40);
+    const auto connections = arguments.whole("connections", meshed.connections, 1, 64);
+    const auto wakes = arguments.whole("wakes", meshed.wakes, 1, 1'000);
+    if (const auto* error = queen::ctl::first_error(rounds, seconds, connections, wakes)) {
+        return refuse(*error);
+    }
+    meshed = {*rounds, *seconds, *connections, *wakes};
+    run(meshed, std::cout);
+    return 0;
+}
+
+int timed(const Arguments& arguments) {
+    queen::bench::Timed timed;
+    const auto timers = arguments.whole("timers", timed.timers, 1, 100'000);
+    const auto seconds = arguments.whole("seconds", timed.seconds, 1, 60);
+    const auto alone = arguments.whole("alone", timed.alone, 1, 1'000);
+    const auto heap = arguments.whole("heap", timed.heap, 1, 1'000'000);
+    const auto connections = arguments.whole("connections", timed.connections, 1, 64);
+    if (const auto* error = queen::ctl::first_error(timers, seconds, alone, heap, connections)) {
+        return refuse(*error);
+    }
+    timed = {*timers, *seconds, *alone, *heap, *connections};
+    run(timed, std::cout);
+    return 0;
+}
+
+int vacuumed(const Arguments& arguments) {
+    queen::bench::Vacuumed vacuumed;
+    const auto seconds = arguments.whole("seconds", vacuumed.seconds, 1, 3'600);
+    const auto pending = arguments.whole("pending", vacuumed.pending, 0, 10'000'000);
+    if (const auto* error = queen::ctl::first_error(seconds, pending)) {
+        return refuse(*error);
+    }
+    vacuumed.seconds = *seconds;
+    vacuumed.pending = *pending;
+    if (arguments.has("rates")) {
+        vacuumed.rates.clear();
+        for (const auto& text : split(arguments.text("rates"))) {
+            const auto rate = queen::settings::parse_whole(text);
+            if (!rate || *rate < 10 || *rate > 100'000) {
+                return refuse(queen::Error{queen::Errc::invalid_argument,
+                                           "--rates " + text +
+                                               ": allowed are whole numbers from 10 to 100000",
+                                           {}});
+            }
+            vacuumed.rates.push_back(*rate);
+        }
+    }
+    run(vacuumed, std::cout);
+    return 0;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -133,11 +201,20 @@ int main(int argc, char** argv) {
         if (arguments->words().front() == "ack") {
             return acked(*arguments);
         }
+        if (arguments->words().front() == "mesh") {
+            return meshed(*arguments);
+        }
         if (arguments->words().front() == "sparse") {
             return sparse(*arguments);
         }
         if (arguments->words().front() == "parked") {
             return parked(*arguments);
+        }
+        if (arguments->words().front() == "timers") {
+            return timed(*arguments);
+        }
+        if (arguments->words().front() == "vacuum") {
+            return vacuumed(*arguments);
         }
     } catch (const std::exception& e) {
         std::cerr << "queen-bench: " << e.what() << "\n";

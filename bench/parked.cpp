@@ -1,5 +1,6 @@
 // What waiting costs: memory and threads of parked pops, statements and CPU while nothing happens,
 // and who is woken when something does.
+#include "pause.hpp"
 #include "queenctl/text_table.hpp"
 #include "scenario.hpp"
 #include "subject.hpp"
@@ -8,7 +9,6 @@
 #include <poll.h>
 
 #include <memory>
-#include <thread>
 
 namespace queen::bench {
 namespace {
@@ -49,18 +49,13 @@ std::vector<std::size_t> answered(const Clients& clients, std::chrono::milliseco
     return ready;
 }
 
-/// Lets time pass: a stretch without events is what this scenario is about.
-void pass(std::chrono::milliseconds time) {
-    std::this_thread::sleep_for(time);
-}
-
 /// Waits until that many pops are parked.
 void await_parked(std::uint16_t port, std::int64_t pops) {
     for (int tries = 0; tries < 600; ++tries) {
         if (Scrape::of(port).sum("queen_parked_pops") >= static_cast<double>(pops)) {
             return;
         }
-        pass(std::chrono::milliseconds(50));
+        pause(std::chrono::milliseconds(50));
     }
     throw std::runtime_error("the pops did not park within 30 s");
 }
@@ -87,13 +82,13 @@ Row measure(const std::string& source, const Layout& layout, const Parked& parke
     }
     await_parked(subject.port(), parked.pops);
     // The first look of a group registers it, and the second begins its ring: not what is asked.
-    pass(std::chrono::seconds(3));
+    pause(std::chrono::seconds(3));
     Row row;
     row.bytes_each = static_cast<double>(resident_bytes(subject.pid()) - connected) /
                      static_cast<double>(parked.pops);
     row.threads = threads_of(subject.pid());
     subject.begin();
-    pass(std::chrono::seconds(parked.seconds));
+    pause(std::chrono::seconds(parked.seconds));
     row.idle = subject.end();
     Api(subject.port()).push_ids(layout.queue(parked.pops / 2), "p", {"t"});
     row.woken = answered(clients, std::chrono::milliseconds(500));

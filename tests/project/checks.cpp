@@ -211,7 +211,7 @@ Findings clocks(const Tree& tree) {
     // Suites against real processes need deadlines of real time; others have a ManualClock.
     static const std::regex may_read(R"(^(examples|tests/(http|crash|cluster|sdk|support))/.*)");
     // Each with its reason in the source.
-    const std::set<std::string> may_wait{"bench/parked.cpp", "core/app/data_directory.cpp"};
+    const std::set<std::string> may_wait{"bench/pause.cpp", "core/app/data_directory.cpp"};
     Findings findings;
     for (const std::string& path : files(tree, "", kSources)) {
         if (path == "core/base/clock.cpp") {
