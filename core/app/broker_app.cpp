@@ -38,6 +38,7 @@
 #include "model/uuid7.hpp"
 #include "pluginhost/plugin_check.hpp"
 #include "pluginhost/plugin_host.hpp"
+#include "settings/environment.hpp"
 #include "store/canceller.hpp"
 #include "store/conninfo.hpp"
 #include "store/executor.hpp"
@@ -60,6 +61,7 @@
 #include <future>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 
 namespace queen::app {
@@ -168,13 +170,22 @@ struct BrokerApp::Parts {
 /// Before anything is started: a plugin that does not fit must not cost a new cluster.
 Result<void> BrokerApp::Parts::judge_plugins(const std::stop_token&) {
     settings::Problems problems;
-    for (const auto& check :
-         pluginhost::check_plugins({settings, effective, {}}, settings::process_environment())) {
+    const auto environment = settings::process_environment();
+    std::set<std::string> variables;
+    for (const auto& check : pluginhost::check_plugins({settings, effective, {}}, environment)) {
+        for (const auto& option : check.inspection.options) {
+            variables.insert(option.env);
+        }
         if (!check.inspection.fits) {
             problems.push_back(
                 pluginhost::problem(check.place, check.name, "", check.inspection.verdict));
         }
         problems.insert(problems.end(), check.problems.begin(), check.problems.end());
+    }
+    std::vector<std::string> warnings;
+    settings::check_plugin_variables(environment, variables, problems, warnings);
+    for (const auto& warning : warnings) {
+        Poco::Logger::get("queend").warning(warning);
     }
     if (!problems.empty()) {
         return fail(Errc::invalid_argument, joined(problems));

@@ -11,19 +11,25 @@
 namespace queen::settings {
 namespace {
 
-struct Dangerous {
+/// A variable that only a plugin can do something about.
+struct OfPlugins {
     std::string_view name;
-    bool boolean; ///< false: any text asks for it
-    std::string_view asks_for;
+    std::string_view asks_for; ///< "": it only tunes
 };
 
-constexpr std::array kDangerous{
-    Dangerous{"QUEEN_MESH_PEERS", false, "a mesh with other brokers"},
-    Dangerous{"QUEEN_UDP_PEERS", false, "a mesh with other brokers"},
+constexpr std::array kOfPlugins{
+    OfPlugins{"QUEEN_MESH_PEERS", "a mesh with other brokers"},
+    OfPlugins{"QUEEN_UDP_PEERS", "a mesh with other brokers"},
+    OfPlugins{"QUEEN_MESH_PORT", ""},
+    OfPlugins{"QUEEN_UDP_NOTIFY_PORT", ""},
+    OfPlugins{"QUEEN_SYNC_ENABLED", ""},
+    OfPlugins{"QUEEN_SYNC_SECRET", ""},
+    OfPlugins{"QUEEN_SYNC_HEARTBEAT_MS", ""},
+    OfPlugins{"QUEEN_SYNC_DEAD_THRESHOLD_MS", ""},
 };
 
 /// Beginnings of names. The variables of a plugin stand in its own option table and are not here.
-constexpr std::array<std::string_view, 18> kUnsupported{
+constexpr std::array<std::string_view, 16> kUnsupported{
     "QUEEN_ADMISSION_",
     "QUEEN_SEG_",
     "QUEEN_VEGAS_",
@@ -36,8 +42,6 @@ constexpr std::array<std::string_view, 18> kUnsupported{
     "QUEEN_SWEEPER",
     "QUEEN_TIMERS_",
     "QUEEN_SYNC_",
-    "QUEEN_MESH_PORT",
-    "QUEEN_UDP_NOTIFY_PORT",
     "JWT_",
     "QUEEN_KV_",
     "RUST_LOG",
@@ -66,39 +70,37 @@ Environment process_environment() {
     return env;
 }
 
-void check_other_variables(const Environment& env, Problems& problems,
-                           std::vector<std::string>& warnings) {
-    for (const Dangerous& variable : kDangerous) {
-        const auto found = env.find(std::string(variable.name));
-        if (found == env.end() || found->second.empty()) {
-            continue;
-        }
-        if (variable.boolean) {
-            const auto on = parse_env_boolean(found->second);
-            if (!on) {
-                problems.push_back("environment " + found->first + ": " + on.error().message);
-                continue;
-            }
-            if (!*on) {
-                continue;
-            }
-        }
-        problems.push_back("environment " + found->first + ": asks for " +
-                           std::string(variable.asks_for) +
-                           ", which this version does not offer; it starts only with the variable "
-                           "unset, so that nobody relies on what is not there");
-    }
+void check_other_variables(const Environment& env, std::vector<std::string>& warnings) {
     for (const auto& entry : env) {
         const std::string& name = entry.first; // a lambda of clang 14 captures no binding
-        const bool dangerous =
-            std::any_of(kDangerous.begin(), kDangerous.end(),
-                        [&](const Dangerous& variable) { return variable.name == name; });
+        const bool of_plugins =
+            std::any_of(kOfPlugins.begin(), kOfPlugins.end(),
+                        [&](const OfPlugins& variable) { return variable.name == name; });
         const bool unsupported =
             std::any_of(kUnsupported.begin(), kUnsupported.end(),
                         [&](std::string_view beginning) { return name.starts_with(beginning); });
-        if (!entry.second.empty() && unsupported && !dangerous && !is_option(name)) {
+        if (!entry.second.empty() && unsupported && !of_plugins && !is_option(name)) {
             warnings.push_back("environment " + name +
                                ": is not supported by this version and has no effect");
+        }
+    }
+}
+
+void check_plugin_variables(const Environment& env, const std::set<std::string>& taken,
+                            Problems& problems, std::vector<std::string>& warnings) {
+    for (const OfPlugins& variable : kOfPlugins) {
+        const auto found = env.find(std::string(variable.name));
+        if (found == env.end() || found->second.empty() || taken.contains(found->first)) {
+            continue;
+        }
+        if (variable.asks_for.empty()) {
+            warnings.push_back("environment " + found->first +
+                               ": no plugin of this broker takes it, and it has no effect");
+        } else {
+            problems.push_back("environment " + found->first + ": asks for " +
+                               std::string(variable.asks_for) +
+                               ", and no plugin of this broker takes it; name one under plugins, "
+                               "or unset the variable, so that nobody relies on what is not there");
         }
     }
 }

@@ -397,7 +397,7 @@ void Layers::add_environment(const Environment& env) {
         }
     }
     read_database_variables(env);
-    check_other_variables(env, problems_, warnings_);
+    check_other_variables(env, warnings_);
     const auto hotlist = env.find("QUEEN_HOTLIST");
     if (hotlist == env.end() || hotlist->second.empty()) {
         return;

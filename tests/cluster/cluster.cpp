@@ -1,0 +1,161 @@
+#include "cluster/cluster.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace queen::test {
+namespace {
+
+template <class Condition>
+bool soon(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+double value(const Exposition& page, const std::string& series) {
+    const auto found = page.by_series.find(series);
+    return found == page.by_series.end() ? 0 : found->second;
+}
+
+} // namespace
+
+Cluster::Cluster(Options options) : options_(std::move(options)) {
+    const auto count = static_cast<std::size_t>(options_.brokers);
+    nodes_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        nodes_[i].name = std::string(1, static_cast<char>('a' + i));
+        nodes_[i].mesh_port = free_port();
+    }
+    for (std::size_t from = 0; from < count; ++from) {
+        for (std::size_t to = 0; to < count; ++to) {
+            if (from != to) {
+                links_[{from, to}] = std::make_unique<TcpProxy>(nodes_[to].mesh_port);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        start(i);
+    }
+    if (options_.mesh) {
+        connected();
+    }
+}
+
+std::string Cluster::config(std::size_t index) const {
+    std::string text = "server_id: " + nodes_[index].name + "\ndatabase: {url: \"" +
+                       TestPostgres::shared().conninfo(database_) + "\", sessions: 6}\n" +
+                       options_.more;
+    std::string ring = "{name: hotlist, path: hotlist.so";
+    std::string scan = "{name: sqlscan, path: sqlscan.so";
+    if (options_.patient) {
+        text += "pop: {backoff_initial: 60s, backoff_max: 60s}\n"
+                "groups: {repair_interval: 1h}\nswitches: {refresh: 1h}\n";
+        ring += ", options: {reseed: 1h, unserved_trim: 0s, idle_sweep: 0s}";
+        scan += ", options: {scan_every: 60s}";
+    }
+    text += "plugins:\n  - " + ring + "}\n  - " + scan + "}\n";
+    if (options_.mesh) {
+        std::string peers;
+        for (std::size_t to = 0; to < nodes_.size(); ++to) {
+            if (to != index) {
+                peers += (peers.empty() ? "127.0.0.1:" : ",127.0.0.1:") +
+                         std::to_string(links_.at({index, to})->port());
+            }
+        }
+        text += "  - {name: mesh, path: mesh.so, options: {port: " +
+                std::to_string(nodes_[index].mesh_port) + ", peers: \"" + peers +
+                "\", heartbeat: 100ms, dead_threshold: " + options_.dead_threshold + "}}\n";
+    }
+    return text + serving(source_under_test());
+}
+
+void Cluster::start(std::size_t index) {
+    auto& node = nodes_[index];
+    node.process = std::make_unique<BrokerProcess>(BrokerOptions{
+        .config = config(index), .data_directory = directory_.path() + "/" + node.name});
+    node.api = std::make_unique<Api>(node.process->port());
+}
+
+void Cluster::kill9(std::size_t index) {
+    auto& node = nodes_[index];
+    node.api.reset();
+    node.process->kill9();
+    node.process.reset();
+}
+
+void Cluster::each_link(void (TcpProxy::*change)()) {
+    for (const auto& [ends, link] : links_) {
+        (link.get()->*change)();
+    }
+}
+
+void Cluster::connected() {
+    double running = 0;
+    for (const auto& node : nodes_) {
+        running += node.process ? 1 : 0;
+    }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+        if (nodes_[i].process) {
+            await(i, "queen_mesh_peers_connected{plugin=\"mesh\"}", running - 1);
+        }
+    }
+}
+
+Exposition Cluster::metrics(std::size_t index) const {
+    return parse_exposition(
+        HttpClient(nodes_[index].process->port()).get("/metrics/prometheus").body);
+}
+
+double Cluster::metric(std::size_t index, const std::string& series) const {
+    return value(metrics(index), series);
+}
+
+void Cluster::await(std::size_t index, const std::string& series, double at_least) const {
+    EXPECT_TRUE(soon([&] { return metric(index, series) >= at_least; }))
+        << nodes_[index].name << ": " << series << " is " << metric(index, series) << ", not "
+        << at_least;
+}
+
+void Cluster::await_body(std::size_t index, const std::string& target,
+                         const std::string& text) const {
+    std::string body;
+    EXPECT_TRUE(soon([&] {
+        body = HttpClient(nodes_[index].process->port()).get(target).body;
+        return body.find(text) != std::string::npos;
+    })) << body;
+}
+
+HttpClient Cluster::park(std::size_t at, const std::string& queue, const std::string& more,
+                         const std::string& partition) const {
+    return park_at(at, "/api/v1/pop/queue/" + queue +
+                           (partition.empty() ? "" : "/partition/" + partition) +
+                           "?wait=true&timeout=58000&" + more);
+}
+
+HttpClient Cluster::park_at(std::size_t at, const std::string& target) const {
+    const double before = metric(at, "queen_parked_pops");
+    HttpClient client(nodes_[at].process->port(), std::chrono::seconds(70));
+    client.start("GET", target);
+    EXPECT_TRUE(soon([&] { return metric(at, "queen_parked_pops") > before; })) << "not parked";
+    return client;
+}
+
+double Cause::grown(const std::string& series) const {
+    return value(cluster_.metrics(broker_), series) - value(before_, series);
+}
+
+void Cause::was_a_hint(const std::string& kind) const {
+    const std::string heard = "queen_peer_hints_heard_total{kind=\"" + kind + "\"}";
+    cluster_.await(broker_, heard, value(before_, heard) + 1);
+    if (source_under_test() != "sqlscan") {
+        EXPECT_GE(grown("queen_wakes_total{cause=\"event\"}"), 1);
+    }
+}
+
+} // namespace queen::test
