@@ -70,7 +70,7 @@ DECLARE
     v_rows   bigint := greatest(p_rows, 1);
     v_share  bigint := greatest(
         ceil(v_rows / greatest((SELECT count(*) FROM queen._timer_shards(p_shards)), 1)::numeric), 8);
-    v_window bigint := greatest(2 * v_share, 32);
+    v_window bigint := 2 * v_share;
     v_keys   record;
 BEGIN
     SELECT array_agg(c.tenant_id) AS tenants, array_agg(c.queue) AS queues,

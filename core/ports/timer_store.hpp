@@ -132,6 +132,9 @@ struct TimerFailed {
     std::vector<TimerClaimKey> exhausted; ///< their attempts are used up; their tokens are gone
 };
 
+/// An error with 40001, 40P01, 23503 or 55P03 is a race that was lost, as one of the classes 08,
+/// 53, 57 and 58 or without any SQLSTATE is an outage: no attempt in either case. After one without
+/// an SQLSTATE what was asked for may have been done.
 /// @thread any. Every error is a value; no call throws.
 class TimerStore {
 public:

@@ -29,23 +29,11 @@ constexpr std::array kOfPlugins{
 };
 
 /// Beginnings of names. The variables of a plugin stand in its own option table and are not here.
-constexpr std::array<std::string_view, 16> kUnsupported{
-    "QUEEN_ADMISSION_",
-    "QUEEN_SEG_",
-    "QUEEN_VEGAS_",
-    "QUEEN_V2_BUNDLE_",
-    "QUEEN_V2_FUSION_",
-    "QUEEN_POP_FUSION",
-    "QUEEN_POP_AUTOPILOT",
-    "QUEEN_ACK_FUSION",
-    "FILE_BUFFER_",
-    "QUEEN_SWEEPER",
-    "QUEEN_TIMERS_",
-    "QUEEN_SYNC_",
-    "JWT_",
-    "QUEEN_KV_",
-    "RUST_LOG",
-    "QUEEN_LOG_RATES_MS",
+constexpr std::array<std::string_view, 15> kUnsupported{
+    "QUEEN_ADMISSION_", "QUEEN_SEG_",       "QUEEN_VEGAS_",        "QUEEN_V2_BUNDLE_",
+    "QUEEN_V2_FUSION_", "QUEEN_POP_FUSION", "QUEEN_POP_AUTOPILOT", "QUEEN_ACK_FUSION",
+    "FILE_BUFFER_",     "QUEEN_TIMERS_",    "QUEEN_SYNC_",         "JWT_",
+    "QUEEN_KV_",        "RUST_LOG",         "QUEEN_LOG_RATES_MS",
 };
 
 /// A variable of an option's row.

@@ -59,6 +59,9 @@ std::string Cluster::config(std::size_t index) const {
         scan += ", options: {scan_every: 60s}";
     }
     text += "plugins:\n  - " + ring + "}\n  - " + scan + "}\n" + options_.plugins;
+    if (options_.timers && index == 0) {
+        text += "  - {name: timers, path: timers.so}\n";
+    }
     if (options_.mesh) {
         std::string peers;
         for (std::size_t to = 0; to < nodes_.size(); ++to) {
@@ -123,6 +126,11 @@ void Cluster::await(std::size_t index, const std::string& series, double at_leas
     EXPECT_TRUE(soon([&] { return metric(index, series) >= at_least; }))
         << nodes_[index].name << ": " << series << " is " << metric(index, series) << ", not "
         << at_least;
+}
+
+void Cluster::await_at_most(std::size_t index, const std::string& series, double value) const {
+    EXPECT_TRUE(soon([&] { return metric(index, series) <= value; }))
+        << nodes_[index].name << ": " << series << " is " << metric(index, series);
 }
 
 void Cluster::await_body(std::size_t index, const std::string& target,

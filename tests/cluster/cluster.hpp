@@ -27,6 +27,7 @@ public:
         bool patient = true;
         std::string dead_threshold = "60s"; ///< of the mesh; not reached where it does not matter
         std::string more{};                 ///< YAML of every broker
+        bool timers = false; ///< whether the first broker, and it alone, fires timers
         std::string plugins{};              ///< likewise, more items of the list of plugins
         /// NAME=value of each broker by its place; those beyond have none.
         std::vector<std::vector<std::string>> environments{};
@@ -59,6 +60,7 @@ public:
     void await_body(std::size_t index, const std::string& target, const std::string& text) const;
     /// Waits until a series is at least that. Fails the test after a minute.
     void await(std::size_t index, const std::string& series, double at_least) const;
+    void await_at_most(std::size_t index, const std::string& series, double value) const;
 
     /// A pop that waits at a broker; parked when this returns.
     HttpClient park(std::size_t at, const std::string& queue, const std::string& more,

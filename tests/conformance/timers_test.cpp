@@ -1,5 +1,7 @@
-// The suite over a driver in plain C, through the real host.
+// The suite over our sweeper, as a class and as timers.so, and over a driver in plain C, both
+// through the real host.
 #include "loaded_plugin.hpp"
+#include "sweeper.hpp"
 #include "timers_conformance.hpp"
 
 namespace queen::conformance {
@@ -24,10 +26,22 @@ TimersSubject loaded(std::string name, std::string path) {
         }};
 }
 
-INSTANTIATE_TEST_SUITE_P(Ours, TimersConformance,
-                         testing::Values(loaded("PlainC",
-                                                QUEEN_TEST_FIXTURE_DIR "/plain_c_timers.so")),
-                         timers_name_of);
+TimersSubject our_class() {
+    return {"SweeperClass", [](const std::shared_ptr<ScriptedTimers>& store,
+                               const std::shared_ptr<plugin::ManualClock>& clock) {
+                return LoadedDriver{
+                    std::make_shared<timers::Sweeper>(timers::Options{}, *clock, *store,
+                                                      [](timers::Severity, std::string_view) {}),
+                    nullptr,
+                    {}};
+            }};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ours, TimersConformance,
+    testing::Values(our_class(), loaded("SweeperLibrary", QUEEN_PLUGIN_DIR "/timers.so"),
+                    loaded("PlainC", QUEEN_TEST_FIXTURE_DIR "/plain_c_timers.so")),
+    timers_name_of);
 
 } // namespace
 } // namespace queen::conformance

@@ -79,8 +79,8 @@ protected:
         });
         ASSERT_EQ(hands.size(), 20u);
         EXPECT_EQ(forbidden(claimed), "");
-        // Two windows of at most 32 rows in each of 64 shards.
-        EXPECT_LE(std::stoi(visited(claimed).substr(visited(claimed).find(' '))), 64 * 64)
+        // Two windows of 16 rows in each of 64 shards, and the rows taken, twice.
+        EXPECT_LE(std::stoi(visited(claimed).substr(visited(claimed).find(' '))), 64 * 32 + 4 * 20)
             << visited(claimed);
         const auto fired = plans([&] { fire_call(packed(hands)).run(driver); });
         EXPECT_EQ(forbidden(fired), "");

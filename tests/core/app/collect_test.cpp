@@ -163,6 +163,30 @@ protected:
         retention.repaired = 116;
         retention.due = {117, 118, 119};
         collect_retention(page, retention);
+        struct Driver final : plugin::TimerDriver {
+            void stop() override {}
+            void scheduled(SteadyTime) override {}
+            void answered(plugin::TimerCall, const plugin::TimerAnswer&) override {}
+            SteadyTime tick(SteadyTime) override { return SteadyTime::max(); }
+            void stats(plugin::Stats& out) override {
+                out.add("cycles_total", 120);
+                out.add("Not a name", 1);
+            }
+        } driver;
+        broker::TimerFiring::Stats firing{.results = {113, 114, 115},
+                                          .failures = {116, 117, 118},
+                                          .dead_letters = 119,
+                                          .poisoned = 121,
+                                          .due = 122,
+                                          .due_capped = true,
+                                          .oldest_late = std::chrono::milliseconds(1500),
+                                          .tenants_dropped = 123,
+                                          .lag = {}};
+        LatencyHistogram lag;
+        lag.observe(std::chrono::milliseconds(4), 90);
+        lag.observe(std::chrono::milliseconds(40), 10);
+        firing.lag.emplace("t", lag.snapshot());
+        collect_timers(page, firing, driver);
         collect_executor(page, executor);
 
         store::test::FakeDatabase database;
@@ -282,6 +306,18 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_maintenance_turns_total{task=\"sweep\",result=\"failed\"}", "91"},
         {"queen_maintenance_held{task=\"sweep\"}", "1"},
         {"queen_maintenance_late_seconds{task=\"sweep\"}", "1.5"},
+        {"queen_timers_fired_total{result=\"duplicate\"}", "114"},
+        {"queen_timers_fire_failures_total{class=\"config\"}", "118"},
+        {"queen_timers_dlq_total", "119"},
+        {"queen_timers_poisoned_total", "121"},
+        {"queen_timers_due", "122"},
+        {"queen_timers_due_capped", "1"},
+        {"queen_timers_oldest_late_seconds", "1.5"},
+        {"queen_timers_fire_lag_seconds{tenant=\"t\",quantile=\"0.5\"}", "0.005"},
+        {"queen_timers_fire_lag_seconds{tenant=\"t\",quantile=\"0.99\"}", "0.05"},
+        {"queen_timers_fire_lag_tenants_dropped_total", "123"},
+        {"queen_sweeper_cycles_total{kind=\"timers\"}", "120"},
+        {"queen_sweeper_figures_dropped", "1"},
         {"queen_retention_segments_total{type=\"retention\"}", "101"},
         {"queen_retention_messages_total{type=\"completed_retention\"}", "105"},
         {"queen_retention_bytes_total{type=\"max_wait_time_eviction\"}", "109"},

@@ -321,6 +321,19 @@ TEST_F(PeerHintsTest, MoreThanMayWaitIsDroppedAndCounted) {
     workers_.run_all();
 }
 
+TEST_F(PeerHintsTest, OneTaskWorksHoweverManyFramesCome) {
+    make();
+    for (int i = 0; i < 5; ++i) {
+        hints_->heard({{hint_of(HintKind::stored, kDefault, "q", "p")}});
+    }
+    EXPECT_EQ(workers_.pending(), 1u);
+    workers_.run_all();
+    EXPECT_EQ(hints_->waiting(), 0u);
+    hints_->heard({{hint_of(HintKind::stored, kDefault, "q", "p")}});
+    EXPECT_EQ(workers_.pending(), 1u) << "and the next one after it";
+    workers_.run_all();
+}
+
 TEST_F(PeerHintsTest, ALongBatchIsWorkedInPartsSoThatOthersGetAWorkerInBetween) {
     make();
     hints_->heard(std::vector<plugin::Hint>(10'000, hint_of(HintKind::deleted, kDefault, "q")));

@@ -40,10 +40,11 @@ TEST(Load, AnEmptyFileMeansTheDefaults) {
         EXPECT_EQ(s.dedup.cache_bytes, 512 << 20);
         EXPECT_FALSE(s.configure_merges);
         EXPECT_EQ(s.log_level, "information");
-        ASSERT_EQ(s.plugins.size(), 2u);
+        ASSERT_EQ(s.plugins.size(), 3u);
         EXPECT_EQ(s.plugins[0].name, "hotlist");
         EXPECT_EQ(s.plugins[0].path, "hotlist.so");
         EXPECT_EQ(s.plugins[1].name, "sqlscan");
+        EXPECT_EQ(s.plugins[2].name, "timers");
         EXPECT_EQ(s.default_source, "hotlist");
         EXPECT_THAT(loaded.warnings, IsEmpty());
     }
@@ -142,7 +143,7 @@ TEST(Load, ValuesThatContradictEachOtherAreFoundWhereSomebodyWroteOne) {
 TEST(Load, TheDefaultSourceMustBeALoadedPlugin) {
     EXPECT_EQ(faults("candidates:\n  default: ring\n"),
               "q.yaml:2:12: candidates.default: ring is no plugin of this configuration; "
-              "allowed: hotlist, sqlscan\n");
+              "allowed: hotlist, sqlscan, timers\n");
     EXPECT_EQ(faults("plugins:\n  - {name: ring, path: ring.so}\n"),
               "q.yaml:2:3: candidates.default: hotlist is no plugin of this configuration; "
               "allowed: ring\n");

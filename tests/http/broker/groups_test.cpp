@@ -54,9 +54,11 @@ protected:
         auto client = std::make_unique<HttpClient>(at.process.port());
         client->start("GET", path + "?wait=true&timeout=55000&batch=1000" + more);
         const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-        while (parked(at) != before + 1 && std::chrono::steady_clock::now() < end) {
+        bool seen = false; // it may be woken again meanwhile, by what this broker did before
+        while (!seen && std::chrono::steady_clock::now() < end) {
+            seen = parked(at) == before + 1;
         }
-        EXPECT_EQ(parked(at), before + 1) << "not parked within a minute";
+        EXPECT_TRUE(seen) << "not parked within a minute";
         return client;
     }
     static int parked(Broker& at) {

@@ -97,8 +97,9 @@ const std::map<std::string, Probe>& probes() {
 /// Routes that are about the broker, not about anything of a tenant.
 bool is_of_the_broker(const http::Route& route) {
     const std::string_view path = route.pattern;
-    return path.starts_with("/api/v1/system/") || path.starts_with("/auth/") || path == "/health" ||
-           path == "/status" || path.starts_with("/metrics") || path == "/api/v1/stats/refresh" ||
+    return path.starts_with("/api/v1/system/") || path.starts_with("/internal/") ||
+           path.starts_with("/auth/") || path == "/health" || path == "/status" ||
+           path.starts_with("/metrics") || path == "/api/v1/stats/refresh" ||
            path == "/api/v1/status/buffers" || path == "/openapi.json";
 }
 

@@ -223,8 +223,9 @@ TEST(Status, AsksNobody) {
     Api api;
     const auto reply = api.ask("GET", "/status");
     EXPECT_EQ(reply.status, 200);
-    EXPECT_EQ(reply.body,
-              R"({"status":"ok","engine":"queen-broker","version":"1.2.3","plugins":[7]})");
+    EXPECT_EQ(
+        reply.body,
+        R"({"status":"ok","engine":"queen-broker","version":"1.2.3","plugins":[7],"timers":{"firing":false}})");
     EXPECT_EQ(api.store.calls, 0u);
 }
 

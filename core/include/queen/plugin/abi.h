@@ -391,7 +391,7 @@ typedef struct queen_timer_segment {
     queen_str tenant;
     uint32_t rows;
     int32_t attempts; /* the most of its rows */
-    uint64_t bytes;   /* of the packed segment */
+    uint64_t bytes;   /* of the packed segment; 0: it cannot be packed, and fails */
     int64_t late;     /* ns, the most of its rows */
 } queen_timer_segment;
 

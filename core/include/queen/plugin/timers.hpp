@@ -36,7 +36,7 @@ struct TimerSegment {
     std::string_view tenant;
     std::uint32_t rows = 0;
     std::int32_t attempts = 0; ///< the most of its rows
-    std::uint64_t bytes = 0;   ///< of the packed segment
+    std::uint64_t bytes = 0;   ///< of the packed segment; 0: it cannot be packed, and fails
     Nanoseconds late{0};       ///< the most of its rows
 };
 
