@@ -27,8 +27,8 @@ public:
         bool patient = true;
         std::string dead_threshold = "60s"; ///< of the mesh; not reached where it does not matter
         std::string more{};                 ///< YAML of every broker
-        bool timers = false; ///< whether the first broker, and it alone, fires timers
-        std::string plugins{};              ///< likewise, more items of the list of plugins
+        bool timers = false;   ///< whether the first broker, and it alone, fires timers
+        std::string plugins{}; ///< likewise, more items of the list of plugins
         /// NAME=value of each broker by its place; those beyond have none.
         std::vector<std::vector<std::string>> environments{};
     };
