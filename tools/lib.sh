@@ -13,7 +13,7 @@ QUEEN_BUILD_PACKAGES=(
 QUEEN_TEST_PACKAGES=(
     libgtest-dev libgmock-dev librapidcheck-dev
     clang-format-14 clang-tidy-14
-    curl jq
+    curl jq libfaketime
 )
 
 # Node and npm for tests/sdk; a Node that did not come from Debian is as good, and brings its npm.

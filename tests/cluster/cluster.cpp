@@ -48,9 +48,8 @@ Cluster::Cluster(Options options) : options_(std::move(options)) {
 }
 
 std::string Cluster::config(std::size_t index) const {
-    std::string text = "server_id: " + nodes_[index].name + "\ndatabase: {url: \"" +
-                       TestPostgres::shared().conninfo(database_) + "\", sessions: 6}\n" +
-                       options_.more;
+    std::string text = "server_id: " + nodes_[index].name + "\ndatabase: {url: \"" + conninfo() +
+                       "\", sessions: 6}\n" + options_.more;
     std::string ring = "{name: hotlist, path: hotlist.so";
     std::string scan = "{name: sqlscan, path: sqlscan.so";
     if (options_.patient) {
@@ -59,7 +58,7 @@ std::string Cluster::config(std::size_t index) const {
         ring += ", options: {reseed: 1h, unserved_trim: 0s, idle_sweep: 0s}";
         scan += ", options: {scan_every: 60s}";
     }
-    text += "plugins:\n  - " + ring + "}\n  - " + scan + "}\n";
+    text += "plugins:\n  - " + ring + "}\n  - " + scan + "}\n" + options_.plugins;
     if (options_.timers && index == 0) {
         text += "  - {name: timers, path: timers.so}\n";
     }
@@ -80,8 +79,12 @@ std::string Cluster::config(std::size_t index) const {
 
 void Cluster::start(std::size_t index) {
     auto& node = nodes_[index];
-    node.process = std::make_unique<BrokerProcess>(BrokerOptions{
-        .config = config(index), .data_directory = directory_.path() + "/" + node.name});
+    BrokerOptions options{.config = config(index),
+                          .data_directory = directory_.path() + "/" + node.name};
+    if (index < options_.environments.size()) {
+        options.environment = options_.environments[index];
+    }
+    node.process = std::make_unique<BrokerProcess>(std::move(options));
     node.api = std::make_unique<Api>(node.process->port());
 }
 

@@ -27,7 +27,10 @@ public:
         bool patient = true;
         std::string dead_threshold = "60s"; ///< of the mesh; not reached where it does not matter
         std::string more{};                 ///< YAML of every broker
-        bool timers = false; ///< whether the first broker, and it alone, fires timers
+        bool timers = false;   ///< whether the first broker, and it alone, fires timers
+        std::string plugins{}; ///< likewise, more items of the list of plugins
+        /// NAME=value of each broker by its place; those beyond have none.
+        std::vector<std::vector<std::string>> environments{};
     };
     /// Starts them all, and returns once each is connected to each.
     explicit Cluster(Options options);
@@ -44,6 +47,8 @@ public:
     TcpProxy& link(std::size_t from, std::size_t to) { return *links_.at({from, to}); }
     /// All links between brokers.
     void each_link(void (TcpProxy::*change)());
+
+    std::string conninfo() const { return TestPostgres::shared().conninfo(database_); }
 
     void start(std::size_t index);
     void kill9(std::size_t index);

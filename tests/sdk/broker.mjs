@@ -23,7 +23,14 @@ export class Broker {
     const database = beside ? `database: {url: "host=${beside.data}/run dbname=queen user=queen"}\n` : '';
     const file = join(broker.folder, 'queen.yaml');
     writeFileSync(file, `listen: 127.0.0.1:0\n${database}${config}`);
-    broker.process = spawn(program, ['--config', file, '--data', broker.data], { stdio: ['ignore', 'pipe', 'pipe'] });
+    broker.file = file;
+    await broker.run();
+    return broker;
+  }
+
+  async run(port = 0) {
+    const broker = this;
+    broker.process = spawn(program, ['--config', broker.file, '--data', broker.data, '--port', port], { stdio: ['ignore', 'pipe', 'pipe'] });
     running.add(broker);
     broker.ended = once(broker.process, 'exit').then(() => running.delete(broker));
     broker.output = '';
@@ -38,7 +45,13 @@ export class Broker {
       broker.process.on('error', reject);
       broker.process.on('close', () => reject(new Error(`queend ended:\n${broker.output}`)));
     });
-    return broker;
+  }
+
+  /** Stops it as an operator does, and starts it again at the same address. */
+  async restart() {
+    this.process.kill('SIGTERM');
+    await this.ended;
+    await this.run(new URL(this.url).port);
   }
 
   async kill() {
