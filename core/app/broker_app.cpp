@@ -636,16 +636,16 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.front) {
         parts.front->stop(grace);
     }
-    if (parts.meshes) { // peers have heard of all that was answered
-        for (const auto& entry : parts.meshes->all()) {
-            entry.link->stop();
-        }
-    }
     if (parts.timer_driver) { // what it asked for is answered while there are workers
         parts.timer_driver->stop();
     }
     if (parts.timer_firing) {
         parts.timer_firing->stop();
+    }
+    if (parts.meshes) { // peers were told of what was answered; what a link has not sent is lost
+        for (const auto& entry : parts.meshes->all()) {
+            entry.link->stop();
+        }
     }
     if (parts.scheduler) {
         parts.scheduler->stop(grace); // turns are given back while there are workers

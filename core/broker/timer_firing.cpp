@@ -76,6 +76,9 @@ TimerOutcome timer_outcome(const Error& error) noexcept {
     case Errc::too_large:
         break;
     }
+    if (error.sqlstate == "42883") { // a broker of another version has changed the procedures
+        return TimerOutcome::transient;
+    }
     if (error.sqlstate.starts_with("42")) {
         return TimerOutcome::config;
     }

@@ -299,7 +299,8 @@ TEST(TimerOutcomes, SW7_ErrorsAreWhoseFaultTheyAre) {
     EXPECT_EQ(of(Errc::timeout, "57014"), TimerOutcome::transient);
     EXPECT_EQ(of(Errc::unavailable, ""), TimerOutcome::transient);
     EXPECT_EQ(of(Errc::corrupt, ""), TimerOutcome::transient);
-    EXPECT_EQ(of(Errc::store_failed, "42883"), TimerOutcome::config);
+    EXPECT_EQ(of(Errc::store_failed, "42883"), TimerOutcome::transient) << "while versions differ";
+    EXPECT_EQ(of(Errc::store_failed, "42703"), TimerOutcome::config);
     EXPECT_EQ(of(Errc::store_failed, "22023"), TimerOutcome::permanent);
     EXPECT_EQ(of(Errc::invalid_argument, "22021"), TimerOutcome::permanent);
     EXPECT_EQ(of(Errc::invalid_argument, ""), TimerOutcome::permanent);
