@@ -24,7 +24,7 @@ constexpr bool kSanitized = false;
 /// "" when there is none.
 std::string faketime() {
     for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"}) {
-        const std::string path = std::string(folder) + "/faketime/libfaketime.so.1";
+        std::string path = std::string(folder) + "/faketime/libfaketime.so.1";
         if (std::filesystem::exists(path)) {
             return path;
         }

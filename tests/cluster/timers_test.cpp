@@ -41,7 +41,7 @@ protected:
 TEST_F(TimersOfACluster, F39_AScheduleAloneFiresAndWakesWhoWaitsOnEitherBroker) {
     Cluster cluster({.plugins = timers_plugin(kRareCycles)});
     const Cause firing(cluster, kA), other(cluster, kB);
-    for (int number = 0; number < 5; ++number) {
+    for (int number = 0; number < 3; ++number) {
         round(cluster, kA, number, 200);
         round(cluster, kB, number, 200);
     }
