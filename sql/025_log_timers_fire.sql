@@ -50,7 +50,10 @@ END $$;
 -- @
 -- Takes visible timers in hand: at most p_rows, at most p_per_tenant of a tenant, each with a token
 -- of its own, for p_lease_ms. Oldest first in the answer. A row that somebody else has locked is
--- left alone.
+-- left alone, and so is a shard in which another claim is under way: two that saw the same rows would
+-- each lock rows that the other has taken, and whoever fires those would find them locked, call them
+-- lost and leave them to the end of their lease. The locks are asked for in statements of their
+-- own, so the next one sees what the claims before it took.
 --
 -- What is looked at is a window in each shard, from both ends of what is visible, so that a tenant
 -- whose timers just became due is seen beside another's long backlog. In it tenants take turns,
@@ -71,8 +74,15 @@ DECLARE
     v_share  bigint := greatest(
         ceil(v_rows / greatest((SELECT count(*) FROM queen._timer_shards(p_shards)), 1)::numeric), 8);
     v_window bigint := 2 * v_share;
+    v_free   bigint := 0;
+    v_shard  integer;
     v_keys   record;
 BEGIN
+    FOR v_shard IN SELECT s.shard FROM queen._timer_shards(p_shards) AS s (shard) ORDER BY 1 LOOP
+        IF pg_try_advisory_xact_lock(778120025, v_shard) THEN
+            v_free := v_free | (1::bigint << v_shard);
+        END IF;
+    END LOOP;
     SELECT array_agg(c.tenant_id) AS tenants, array_agg(c.queue) AS queues,
            array_agg(c.timer_key) AS keys
     INTO v_keys
@@ -87,7 +97,7 @@ BEGIN
                 SELECT s.shard, w.*,
                        row_number() OVER (PARTITION BY s.shard, w.tenant_id
                                           ORDER BY w.visible_at, w.queue, w.timer_key) AS turn
-                FROM queen._timer_shards(p_shards) AS s (shard)
+                FROM queen._timer_shards(v_free) AS s (shard)
                 CROSS JOIN LATERAL (
                     (SELECT t.tenant_id, t.queue, t.timer_key, t.visible_at
                      FROM queen.log_timers t

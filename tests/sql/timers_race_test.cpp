@@ -124,14 +124,24 @@ TEST_F(TimersRace, TwoClaimsAtOnceShareNoRow) {
 }
 
 // While one claim is open another takes other rows, and does not wait.
-TEST_F(TimersRace, AnOpenClaimHidesItsRowsAndNoOthers) {
-    apply({{.key = "a"}, {.key = "b"}, {.key = "c"}});
+TEST_F(TimersRace, AnOpenClaimHidesItsShardsAndNoOthers) {
+    std::vector<TimerText> ops;
+    for (int i = 0; i < 100; ++i) {
+        ops.push_back({.key = "k" + std::to_string(i)});
+    }
+    apply(ops);
+    const auto shard = std::stoi(timer("k0", "shard"));
+    const auto inside =
+        sql.integer("select count(*) from queen.log_timers where shard = $1", {shard});
     SqlSession first = connect();
     first.script("begin");
-    ASSERT_EQ(hands_of(claim_call({.rows = 1}).run(first)).size(), 1u);
-    EXPECT_EQ(claim({.rows = 10}).size(), 2u);
+    const std::int64_t its_own = std::int64_t{1} << shard;
+    ASSERT_EQ(hands_of(claim_call({.shards = its_own, .rows = 1}).run(first)).size(), 1u);
+    EXPECT_EQ(claim().size(), 100u - static_cast<std::size_t>(inside));
+    EXPECT_EQ(claim().size(), 0u);
     first.script("rollback");
-    EXPECT_EQ(claim().size(), 1u);
+    EXPECT_EQ(claim().size(), static_cast<std::size_t>(inside))
+        << "nothing of it is locked or lost";
 }
 
 // LK-1: the order in which rows are locked is total, whatever that of the operations.
