@@ -12,9 +12,9 @@ namespace {
 TEST(TimersDrain, AllThatAreDueAtOnceAreStoredOnceEach) {
     const char* wanted = std::getenv("QUEEN_TEST_TIMERS");
     const std::string count = wanted == nullptr ? "5000" : wanted;
-    // A row that another broker's claim has locked at the wrong moment stays in hand, unfired,
-    // until its lease is over: short ones, so that this is not what the test waits for.
-    Cluster cluster({.plugins = timers_plugin("lease: 2s")});
+    // A row that another broker's claim had locked while it was to be fired would stay in hand
+    // until its lease is over: longer than this test may take.
+    Cluster cluster({.plugins = timers_plugin("lease: 10m")});
     SqlSession sql(cluster.conninfo());
     // As if staged by clients, and in one transaction so that all are seen at the same moment.
     sql.query("INSERT INTO queen.log_timers (queue, timer_key, \"partition\", deliver_at, txn, "

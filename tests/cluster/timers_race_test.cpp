@@ -125,8 +125,8 @@ void run(Cluster& cluster, int number, Client& client) {
 TEST(TimersRace, EachKeyEndsAsItsAnswersSaid) {
     const char* wanted = std::getenv("QUEEN_TEST_KEYS");
     const int keys = wanted == nullptr ? 10'000 : std::stoi(wanted);
-    // A row that another broker's claim has locked at the wrong moment stays in hand, unfired,
-    // until its lease is over: short ones, so that this is not what the test waits for.
+    // A row that a client's call looks at while it is to be fired stays in hand, unfired, until its
+    // lease is over: short ones, so that this is not what the test waits for.
     Cluster cluster({.plugins = timers_plugin("lease: 2s")});
     std::vector<Client> clients(kClients);
     std::vector<std::thread> threads;
