@@ -72,7 +72,7 @@ public:
     bool refuses = false;            ///< as a broker that stops
     std::function<Fault(const Call&)> faults;
     std::function<void(const Call&)> inside; ///< each call that is taken
-    SteadyTime next_tick = SteadyTime::min();
+    SteadyTime next_tick = SteadyTime{};
 
     std::size_t add(Nanoseconds in, std::string destination = "q", std::string tenant = "t",
                     bool poison = false);
