@@ -44,9 +44,12 @@ function(queen_broken_copy name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests/broken")
   queen_label_program(${name} ${ARG_LABELS})
   if(NOT ARG_FAILS)
-    add_test(NAME broken_copy.${name} COMMAND ${name})
+    # That one property is falsified is all that counts: neither the shortest story nor the properties
+    # after it, which a sanitizer makes the longest part of the run.
+    string(REGEX REPLACE "(RC_PARAMS=[^;]*)" "\\1 noshrink=1" environment "${ARG_ENVIRONMENT}")
+    add_test(NAME broken_copy.${name} COMMAND ${name} --gtest_fail_fast)
     set_tests_properties(broken_copy.${name} PROPERTIES
-      LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT "${ARG_ENVIRONMENT}" PASS_REGULAR_EXPRESSION "Falsifiable after")
+      LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT "${environment}" PASS_REGULAR_EXPRESSION "Falsifiable after")
   endif()
   foreach(fails IN LISTS ARG_FAILS)
     add_test(NAME broken_copy.${name}.${fails} COMMAND ${name} "--gtest_filter=${fails}")
