@@ -233,11 +233,6 @@ protected:
                        "capped, late_us / 1000) from queen.log_timers_due_v1($1, $2)",
                        {shards, cap});
     }
-    void await_lock(SqlSession& session) {
-        sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type "
-                     "= 'Lock')",
-                     {session.pid()});
-    }
 };
 
 } // namespace queen::test

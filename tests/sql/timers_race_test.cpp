@@ -14,11 +14,6 @@ class TimersRace : public TimersTest {
 protected:
     TimersRace() : TimersTest(Database::own) {}
 
-    std::int64_t deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
     /// With every call of a driver beside an open transaction that has locked all rows.
     void expect_nobody_waits(const std::vector<Hand>& hands) {
         sql.script("set statement_timeout = '20s'");
