@@ -156,6 +156,9 @@ std::string SqlTest::mutate(const Mutation& mutation) {
     if (at == std::string::npos) {
         throw std::runtime_error(std::string(mutation.from) + " is not in " + whole);
     }
+    if (whole.find(mutation.from, at + 1) != std::string::npos) {
+        throw std::runtime_error(std::string(mutation.from) + " is twice in " + whole);
+    }
     sql.script(std::string(whole).replace(at, std::strlen(mutation.from), mutation.to));
     return whole;
 }

@@ -86,7 +86,8 @@ protected:
                     const std::string& worker = "w", const std::string& partition = "p",
                     const std::string& group = "g");
     /// Breaks the procedure; the database is the test's own. @return its text as it was, a script
-    /// that mends it. @throws std::runtime_error when the text has no such place
+    /// that mends it. @throws std::runtime_error when the text has no such place,
+    /// or more than one
     std::string mutate(const Mutation& mutation);
     /// Waits until the statement that a session was sent waits for a lock.
     void await_lock(const SqlSession& session);
