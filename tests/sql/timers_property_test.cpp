@@ -155,7 +155,7 @@ private:
             list.push_back(op->second);
             expected += (expected.empty() ? "" : " ") + became(op->second);
         }
-        RC_ASSERT(apply_call(list, std::string(kTenant)).words(session()) == expected);
+        RC_ASSERT(apply_call(list).words(session()) == expected);
     }
     std::string became(const TimerText& op) {
         const auto found = model_.waiting.find(op.key);
