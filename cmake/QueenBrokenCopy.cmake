@@ -1,11 +1,18 @@
+# queen_test_objects(<name> SOURCES ... DEPENDS ...)
+# Tests that a program of theirs and broken copies are linked with.
+function(queen_test_objects name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPENDS")
+  add_library(${name} OBJECT ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE queen_warnings ${ARG_DEPENDS} GTest::gmock)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+endfunction()
+
 # queen_property(<name> SOURCES ... DEPENDS ... RUNS <RC_PARAMS> [TIMEOUT s])
 # A program of rapidcheck properties, <name>_test, whose objects, queen_<name>, broken copies use too.
 function(queen_property name)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "RUNS;TIMEOUT" "SOURCES;DEPENDS")
   find_package(rapidcheck REQUIRED)
-  add_library(queen_${name} OBJECT ${ARG_SOURCES})
-  target_link_libraries(queen_${name} PRIVATE queen_warnings ${ARG_DEPENDS} rapidcheck GTest::gtest)
-  target_include_directories(queen_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  queen_test_objects(queen_${name} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS} rapidcheck)
   queen_test(${name}_test LABELS property SOURCES $<TARGET_OBJECTS:queen_${name}>
     DEPENDS ${ARG_DEPENDS} rapidcheck TIMEOUT "${ARG_TIMEOUT}" ENVIRONMENT "RC_PARAMS=${ARG_RUNS}")
 endfunction()

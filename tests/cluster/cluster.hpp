@@ -42,7 +42,6 @@ public:
         std::unique_ptr<Api> api;
     };
     Node& operator[](std::size_t index) { return nodes_[index]; }
-    std::size_t size() const noexcept { return nodes_.size(); }
     /// What `from` dials when it dials `to`.
     TcpProxy& link(std::size_t from, std::size_t to) { return *links_.at({from, to}); }
     /// All links between brokers.

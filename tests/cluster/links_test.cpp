@@ -29,19 +29,11 @@ void hinted(Cluster& cluster, std::size_t from, std::size_t to, const std::strin
     cause.was_a_hint("stored");
 }
 
-/// Waits until a broker sends to nobody any more.
-void disconnected(Cluster& cluster, std::size_t index) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (cluster.metric(index, kConnected) > 0) {
-        ASSERT_LT(std::chrono::steady_clock::now(), end);
-    }
-}
-
 // K34: the fallback that docs/semantics.md states.
 TEST(Links, K34_WithoutALinkAPushIsSeenByTheFloor) {
     Cluster cluster({.patient = false});
     cluster.each_link(&TcpProxy::cut);
-    disconnected(cluster, kA);
+    cluster.await_at_most(kA, kConnected, 0);
     for (const bool pinned : {true, false}) {
         auto parked = cluster.park(kB, "q", kPop, pinned ? "p" : "");
         const Cause cause(cluster, kB);
@@ -108,7 +100,7 @@ TEST(Links, APeerThatIsKilledIsFoundAgainWhenItComesBack) {
     Cluster cluster({});
     hinted(cluster, kA, kB, "1");
     cluster.kill9(kB);
-    disconnected(cluster, kA);
+    cluster.await_at_most(kA, kConnected, 0);
     for (int i = 0; i < 20; ++i) {
         ASSERT_EQ(cluster[kA].api->push_ids("q", "p", {"m" + std::to_string(i)}).status, 201);
     }

@@ -34,8 +34,6 @@ public:
     /// Each piece arrives that much later, in order.
     void delay(std::chrono::milliseconds time);
 
-    std::uint64_t bytes() const; ///< passed on, both ways
-
 private:
     enum class Mode { pass, cut, black_hole, half_open };
     using Time = std::chrono::steady_clock::time_point;
@@ -73,7 +71,6 @@ private:
     bool stopping_ = false;
     std::chrono::milliseconds delay_{0};
     std::list<Pair> pairs_;
-    std::uint64_t bytes_ = 0;
     std::thread thread_;
 };
 

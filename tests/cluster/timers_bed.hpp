@@ -2,6 +2,7 @@
 #include "base/base64.hpp"
 #include "cluster/cluster.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -63,10 +64,29 @@ inline std::string schedule(Api& api, const std::string& queue, const TimerOpTex
     return std::string(result["deliverAt"].string());
 }
 
+/// Ids of all that is left of a queue for the group, taken from these brokers in turn.
+inline std::vector<std::string> drained(Cluster& cluster, const std::string& queue,
+                                        const std::vector<std::size_t>& brokers,
+                                        const std::string& group = "g") {
+    std::vector<std::string> ids;
+    for (std::size_t turn = 0;; ++turn) {
+        const auto popped = cluster[brokers[turn % brokers.size()]].api->pop(
+            queue, "consumerGroup=" + group + "&autoAck=true&batch=1000&partitions=100");
+        EXPECT_THAT(popped.status, testing::AnyOf(200, 204)) << popped.body;
+        if (popped.messages.empty()) {
+            return ids;
+        }
+        for (auto& id : popped.ids()) {
+            ids.push_back(std::move(id));
+        }
+    }
+}
+
 /// What a driver of timers tells of itself.
 inline std::string sweeper(const std::string& name) {
     return "queen_sweeper_" + name + "{kind=\"timers\"}";
 }
+inline constexpr const char* kNoTimer = "NOT EXISTS (SELECT 1 FROM queen.log_timers)";
 inline const std::string kFired = "queen_timers_fired_total{result=\"fired\"}";
 
 } // namespace queen::test

@@ -138,23 +138,14 @@ TEST(TimersRace, EachKeyEndsAsItsAnswersSaid) {
     for (auto& thread : threads) {
         thread.join();
     }
-    SqlSession(cluster.conninfo()).wait_for("NOT EXISTS (SELECT 1 FROM queen.log_timers)");
-    std::vector<std::string> promised, got;
+    SqlSession(cluster.conninfo()).wait_for(kNoTimer);
+    auto got = drained(cluster, "q", {0, 1});
+    std::vector<std::string> promised;
     std::map<std::string, int> answers;
     for (const auto& client : clients) {
         promised.insert(promised.end(), client.promised.begin(), client.promised.end());
         for (const auto& [answer, count] : client.answers) {
             answers[answer] += count;
-        }
-    }
-    for (std::size_t at = 0;; at = 1 - at) {
-        const auto popped =
-            cluster[at].api->pop("q", "consumerGroup=g&autoAck=true&batch=1000&partitions=50");
-        if (popped.messages.empty()) {
-            break;
-        }
-        for (const auto& id : popped.ids()) {
-            got.push_back(id);
         }
     }
     std::sort(promised.begin(), promised.end());

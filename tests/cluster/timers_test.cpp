@@ -18,6 +18,12 @@ protected:
     static std::string queue() {
         return testing::UnitTest::GetInstance()->current_test_info()->name();
     }
+    /// Firing is on or off, at the broker that was asked.
+    static void switch_fire(Cluster& cluster, const std::string& word) {
+        const auto said = cluster[kA].api->http.post("/api/v1/system/kv-timers",
+                                                     R"({"timersFire":)" + word + "}");
+        ASSERT_EQ(said.status, 200) << said.body;
+    }
     /// One timer of a that a pop on `at` waits for.
     static void round(Cluster& cluster, std::size_t at, int number, std::int64_t delay_ms) {
         auto parked = cluster.park(at, queue(), "consumerGroup=g&autoAck=true");
@@ -75,14 +81,11 @@ TEST_F(TimersOfACluster, NothingIsFiredWhileTheSwitchIsOffAndAllOfItAfterwards) 
                      .more = "switches: {refresh: 100ms}\n",
                      .plugins = timers_plugin(),
                      .environments = {{kEarlyFloor}, {kEarlyFloor}}});
-    auto& a = *cluster[kA].api;
-    const auto switch_fire = [&](bool on) {
-        const std::string word = on ? "true" : "false";
-        ASSERT_EQ(a.http.post("/api/v1/system/kv-timers", R"({"timersFire":)" + word + "}").status,
-                  200);
+    const auto switch_both = [&](const std::string& word) {
+        switch_fire(cluster, word);
         cluster.await_body(kB, "/api/v1/system/kv-timers", R"("timersFireEnabled":)" + word);
     };
-    switch_fire(false);
+    switch_both("false");
     SqlSession sql(cluster.conninfo());
     std::vector<TimerOpText> ops;
     for (int i = 0; i < 50; ++i) {
@@ -97,16 +100,10 @@ TEST_F(TimersOfACluster, NothingIsFiredWhileTheSwitchIsOffAndAllOfItAfterwards) 
                           "AND attempts = 0 AND deliver_at <= queen._clock()"),
               50);
     auto parked = cluster.park(kB, queue(), "consumerGroup=g&autoAck=true&batch=100");
-    switch_fire(true);
+    switch_both("true");
     std::size_t got = Api::read_pop(parked.read()).messages.size();
-    sql.wait_for("NOT EXISTS (SELECT 1 FROM queen.log_timers)");
-    for (;;) {
-        const auto more = cluster[kA].api->pop(queue(), "consumerGroup=g&autoAck=true&batch=100");
-        if (more.messages.empty()) {
-            break;
-        }
-        got += more.messages.size();
-    }
+    sql.wait_for(kNoTimer);
+    got += drained(cluster, queue(), {kA}).size();
     EXPECT_EQ(got, 50u);
     EXPECT_EQ(cluster.metric(kA, kFired) + cluster.metric(kB, kFired), 50);
 }
@@ -117,12 +114,6 @@ TEST_F(TimersOfACluster, F40_OnePoisonTimerAmong200FailsAlone) {
                                               "backoff_max: 1ms"),
                      .environments = {{}, {kFiresNothing}}});
     auto& a = *cluster[kA].api;
-    const auto switch_fire = [&](const char* word) {
-        ASSERT_EQ(
-            a.http.post("/api/v1/system/kv-timers", std::string(R"({"timersFire":)") + word + "}")
-                .status,
-            200);
-    };
     ASSERT_EQ(a.configure("poison", "{}").status, 200);
     SqlSession sql(cluster.conninfo());
     sql.script(R"(
@@ -135,7 +126,7 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER refuse BEFORE INSERT ON queen.log_segments FOR EACH ROW EXECUTE FUNCTION refuse();)");
-    switch_fire("false"); // so that one claim takes all of them
+    switch_fire(cluster, "false"); // so that one claim takes all of them
     std::vector<TimerOpText> ops;
     std::vector<std::string> ids;
     for (int i = 0; i < 199; ++i) {
@@ -148,20 +139,9 @@ CREATE TRIGGER refuse BEFORE INSERT ON queen.log_segments FOR EACH ROW EXECUTE F
     timer_ops(a, queue(), ops);
     timer_ops(a, "poison", {{.key = "bad", .transaction_id = "bad"}});
     const Cause cause(cluster, kA);
-    switch_fire("true");
-    sql.wait_for("NOT EXISTS (SELECT 1 FROM queen.log_timers)");
-    std::vector<std::string> got;
-    for (;;) {
-        const auto popped =
-            cluster[kB].api->pop(queue(), "consumerGroup=g&autoAck=true&batch=100&partitions=20");
-        if (popped.messages.empty()) {
-            break;
-        }
-        for (const auto& id : popped.ids()) {
-            got.push_back(id);
-        }
-    }
-    EXPECT_THAT(got, testing::UnorderedElementsAreArray(ids));
+    switch_fire(cluster, "true");
+    sql.wait_for(kNoTimer);
+    EXPECT_THAT(drained(cluster, queue(), {kB}), testing::UnorderedElementsAreArray(ids));
     EXPECT_GE(cause.grown(sweeper("isolations_total")), 1) << "they were fired together at first";
     EXPECT_EQ(cause.grown(kFired), 199);
     EXPECT_EQ(cause.grown("queen_timers_poisoned_total"), 3) << "attempts of the guilty one alone";

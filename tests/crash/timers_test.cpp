@@ -24,19 +24,8 @@ protected:
                 .environments = std::move(environments)};
     }
     /// Everything that the log holds for a group that is new.
-    static std::vector<std::string> delivered(Api& api) {
-        std::vector<std::string> ids;
-        for (;;) {
-            const auto popped =
-                api.pop(kQueue, "consumerGroup=all&autoAck=true&batch=1000&partitions=100");
-            EXPECT_THAT(popped.status, testing::AnyOf(200, 204)) << popped.body;
-            if (popped.messages.empty()) {
-                return ids;
-            }
-            for (const auto& id : popped.ids()) {
-                ids.push_back(id);
-            }
-        }
+    static std::vector<std::string> delivered(Cluster& cluster) {
+        return drained(cluster, kQueue, {kB}, "all");
     }
     /// A fire of a that waits for a lock of `holder`, with the timer in its hands.
     static void fire_until_locked(Cluster& cluster, SqlSession& holder, SqlSession& sql) {
@@ -55,7 +44,6 @@ protected:
     static constexpr const char* kFireWaits =
         "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
         "current_database() AND query LIKE '%log_timers_fire_v1%')";
-    static constexpr const char* kNoTimer = "NOT EXISTS (SELECT 1 FROM queen.log_timers)";
 };
 
 TEST_F(TimersOfTheDead, AnotherBrokerFiresWhatADeadOneScheduled) {
@@ -68,7 +56,7 @@ TEST_F(TimersOfTheDead, AnotherBrokerFiresWhatADeadOneScheduled) {
     ASSERT_THAT(popped.ids(), ElementsAre("t"));
     EXPECT_GE(popped.messages[0].created_at, due);
     EXPECT_EQ(cluster.metric(kB, kFired), 1);
-    EXPECT_THAT(delivered(*cluster[kB].api), ElementsAre("t"));
+    EXPECT_THAT(delivered(cluster), ElementsAre("t"));
 }
 
 TEST_F(TimersOfTheDead, AClaimOfADeadBrokerIsAnothersAfterItsLease) {
@@ -91,7 +79,7 @@ TEST_F(TimersOfTheDead, AClaimOfADeadBrokerIsAnothersAfterItsLease) {
     sql.wait_for(kNoTimer);
     EXPECT_EQ(cluster.metric(kB, kFired), 1);
     EXPECT_EQ(cluster.metric(kB, "queen_timers_poisoned_total"), 0);
-    EXPECT_THAT(delivered(*cluster[kB].api), ElementsAre("first", "t"));
+    EXPECT_THAT(delivered(cluster), ElementsAre("first", "t"));
 }
 
 TEST_F(TimersOfTheDead, AFireThatOutlivesItsBrokerAndItsLeaseIsTheOnlyOne) {
@@ -109,7 +97,7 @@ TEST_F(TimersOfTheDead, AFireThatOutlivesItsBrokerAndItsLeaseIsTheOnlyOne) {
     holder.script("ROLLBACK");
     sql.wait_for(kNoTimer);
     EXPECT_EQ(cluster.metric(kB, kFired), 0);
-    EXPECT_THAT(delivered(*cluster[kB].api), ElementsAre("first", "t"));
+    EXPECT_THAT(delivered(cluster), ElementsAre("first", "t"));
 }
 
 TEST_F(TimersOfTheDead, F41_AnOutageOfManyTriesCountsForNoTimer) {
@@ -147,7 +135,7 @@ EXECUTE FUNCTION note();)");
         EXPECT_EQ(cluster.metric(at, "queen_timers_poisoned_total"), 0);
         EXPECT_EQ(cluster.metric(at, "queen_timers_dlq_total"), 0);
     }
-    EXPECT_THAT(delivered(*cluster[kB].api), UnorderedElementsAreArray(ids));
+    EXPECT_THAT(delivered(cluster), UnorderedElementsAreArray(ids));
 }
 
 } // namespace

@@ -21,29 +21,27 @@ export class Broker {
     chmodSync(broker.folder, 0o755); // a database of root's broker runs as another user
     broker.data = join(broker.folder, 'data');
     const database = beside ? `database: {url: "host=${beside.data}/run dbname=queen user=queen"}\n` : '';
-    const file = join(broker.folder, 'queen.yaml');
-    writeFileSync(file, `listen: 127.0.0.1:0\n${database}${config}`);
-    broker.file = file;
+    broker.file = join(broker.folder, 'queen.yaml');
+    writeFileSync(broker.file, `listen: 127.0.0.1:0\n${database}${config}`);
     await broker.run();
     return broker;
   }
 
   async run(port = 0) {
-    const broker = this;
-    broker.process = spawn(program, ['--config', broker.file, '--data', broker.data, '--port', port], { stdio: ['ignore', 'pipe', 'pipe'] });
-    running.add(broker);
-    broker.ended = once(broker.process, 'exit').then(() => running.delete(broker));
-    broker.output = '';
-    broker.url = await new Promise((resolve, reject) => {
+    this.process = spawn(program, ['--config', this.file, '--data', this.data, '--port', port], { stdio: ['ignore', 'pipe', 'pipe'] });
+    running.add(this);
+    this.ended = once(this.process, 'exit').then(() => running.delete(this));
+    this.output = '';
+    this.url = await new Promise((resolve, reject) => {
       const read = (chunk) => {
-        broker.output += chunk;
-        const ready = /ready on (http:\/\/[0-9.:]+)/.exec(broker.output);
+        this.output += chunk;
+        const ready = /ready on (http:\/\/[0-9.:]+)/.exec(this.output);
         if (ready) resolve(ready[1]);
       };
-      broker.process.stdout.setEncoding('utf8').on('data', read);
-      broker.process.stderr.setEncoding('utf8').on('data', read);
-      broker.process.on('error', reject);
-      broker.process.on('close', () => reject(new Error(`queend ended:\n${broker.output}`)));
+      this.process.stdout.setEncoding('utf8').on('data', read);
+      this.process.stderr.setEncoding('utf8').on('data', read);
+      this.process.on('error', reject);
+      this.process.on('close', () => reject(new Error(`queend ended:\n${this.output}`)));
     });
   }
 

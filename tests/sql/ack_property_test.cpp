@@ -5,16 +5,12 @@
 #include "model/hash.hpp"
 #include "model/names.hpp"
 #include "sql/ack_model.hpp"
-#include "support/postgres.hpp"
-#include "support/sql_files.hpp"
-#include "support/sql_session.hpp"
+#include "sql/property_session.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -25,10 +21,7 @@
 namespace queen::test {
 namespace {
 
-struct Break {
-    std::string from, to;
-};
-const std::map<std::string, Break> kBreaks{
+const Breaks kBreaks{
     {"clamp", {"least(v_completed, v_signal.pos - 1)", "v_completed"}},
     {"gap", {" OR v_passed AND v_to < v_signal.pos - 1;", ";"}},
     {"retry_charges", {"EXIT WHEN v_signal.rank = 3 OR", "EXIT WHEN"}},
@@ -58,19 +51,7 @@ const std::map<std::string, Break> kBreaks{
 };
 
 SqlSession& session() {
-    static SqlSession session = [] {
-        SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        if (const char* broken = std::getenv("QUEEN_BREAK"); broken != nullptr) {
-            install_broken_schema(fresh, kBreaks.at(broken).from, kBreaks.at(broken).to);
-        } else {
-            install_schema(fresh);
-        }
-        fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
-                     "VOLATILE AS $$ SELECT timestamptz 'epoch' + "
-                     "current_setting('test.now')::int * interval '1 s' $$; "
-                     "SELECT set_config('test.now', '0', false)");
-        return fresh;
-    }();
+    static SqlSession session = property_session(kBreaks, "epoch");
     return session;
 }
 

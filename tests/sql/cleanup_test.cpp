@@ -158,9 +158,7 @@ TEST_F(Cleanup, APushThatWaitedForACleanupFailsLoudlyOnce) {
     const std::string call = "select queen.log_push_multi_v1(array['q'], array['p'], array[1], "
                              "array[$1::bytea], array[-1], array['x'::bytea])";
     pusher.send(call, {hash("b")});
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1 and wait_event_type = "
-                 "'Lock')",
-                 {pusher.pid()});
+    await_lock(pusher);
     cleaner.script("commit");
     try {
         pusher.finish();

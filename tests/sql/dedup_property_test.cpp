@@ -2,12 +2,8 @@
 // over broken ones: QUEEN_BREAK names a condition of the vouch that is left out of `_append`.
 #include "base/text.hpp"
 #include "core/broker/dedup_world.hpp"
-#include "support/postgres.hpp"
-#include "support/sql_files.hpp"
-#include "support/sql_session.hpp"
+#include "sql/property_session.hpp"
 
-#include <cstdlib>
-#include <map>
 #include <sstream>
 
 namespace queen::test {
@@ -15,30 +11,14 @@ namespace {
 
 // Leaving out the id alone changes nothing here, since no two segments bear one stamp: that both
 // are asked for is tested in push_vouch_test.cpp.
-struct Break {
-    std::string from, to;
-};
-const std::map<std::string, Break> kBreaks{
+const Breaks kBreaks{
     {"from", {"p_vouch_from < v_part.txns_start", "true"}},
     {"end", {"v_bound := greatest(v_bound, p_vouch_upto)", "v_bound := v_part.last_offset"}},
     {"stamp", {"p_vouch_at = (CASE", "p_vouch_at IS NOT NULL OR p_vouch_at = (CASE"}},
 };
 
 SqlSession& session() {
-    static SqlSession session = [] {
-        SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        const char* broken = std::getenv("QUEEN_BREAK");
-        if (broken != nullptr) {
-            install_broken_schema(fresh, kBreaks.at(broken).from, kBreaks.at(broken).to);
-        } else {
-            install_schema(fresh);
-        }
-        fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
-                     "VOLATILE AS $$ SELECT timestamptz 'epoch' + "
-                     "current_setting('test.now')::bigint * interval '1 microsecond' $$; "
-                     "SELECT set_config('test.now', '0', false)");
-        return fresh;
-    }();
+    static SqlSession session = property_session(kBreaks, "epoch", "1 microsecond");
     return session;
 }
 

@@ -76,11 +76,6 @@ protected:
                      const std::string& partition = "p", std::string_view tenant = kTenant) {
         return sql.one(move_sql(), move_args(id, queue, partition, tenant));
     }
-    void wait_until_blocked(SqlSession& session) {
-        sql.wait_for(
-            "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
-            {session.pid()});
-    }
     /// What a call that was sent came to: its answer, or the SQLSTATE.
     static std::string outcome(SqlSession& session) {
         try {
@@ -98,7 +93,7 @@ protected:
         std::string results = first.one(move_sql(), move_args(id));
         results.resize(results.find(' '));
         second.send(move_sql(), move_args(id));
-        wait_until_blocked(second);
+        await_lock(second);
         first.script("commit");
         return results + " " + outcome(second);
     }
@@ -115,9 +110,9 @@ protected:
         holder.script("begin");
         holder.query("select from queen.log_consumers where consumer_group = 'z' for update");
         remover.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
-        wait_until_blocked(remover);
+        await_lock(remover);
         mover.send(move_sql(), move_args(id));
-        wait_until_blocked(mover);
+        await_lock(mover);
         holder.script("commit");
         const std::string removed = outcome(remover);
         return outcome(mover) + (removed == "t" ? " deleted" : " " + removed);
@@ -347,9 +342,7 @@ TEST_F(Dlq, AMoveThatIsRolledBackLeavesTheLetterToTheNext) {
     first.script("begin");
     EXPECT_EQ(first.one(move_sql(), move_args(id)), "moved q/p 1");
     second.send(move_sql(), move_args(id));
-    sql.wait_for(
-        "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
-        {second.pid()});
+    await_lock(second);
     first.script("rollback");
     EXPECT_EQ(second.finish().get(0, 0), "moved q/p 1");
     EXPECT_EQ(messages(), 2);
@@ -363,9 +356,7 @@ TEST_F(Dlq, AMoveAndADeleteOfTheMessageLeaveOneOfTheTwo) {
     EXPECT_EQ(other.integer("select queen.delete_message_v1($1, $2, 't')", {kTenant, pid()}), 1);
     SqlSession mover = connect();
     mover.send(move_sql(), move_args(id));
-    sql.wait_for(
-        "exists (select from pg_stat_activity where pid = $1 and wait_event_type = 'Lock')",
-        {mover.pid()});
+    await_lock(mover);
     other.script("commit");
     EXPECT_EQ(mover.finish().get(0, 0), "gone");
     EXPECT_EQ(messages(), 1);
@@ -383,7 +374,7 @@ TEST_F(Dlq, AMoveAndADeleteOfItsQueueWaitForEachOtherInOneOrder) {
     mover.script("begin");
     EXPECT_EQ(mover.one(move_sql(), move_args(next)), "moved q/p 1");
     remover.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
-    wait_until_blocked(remover);
+    await_lock(remover);
     mover.script("commit");
     EXPECT_EQ(remover.finish().get(0, 0), "t");
 }
@@ -421,9 +412,6 @@ class DlqPlan : public Dlq {
 protected:
     DlqPlan() : Dlq(Database::own), reader(connect()) {
         sql.script("insert into queen.queues (name) values ('q'), ('other')");
-        reader.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
-                      "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
-                      "set auto_explain.log_format = json; set auto_explain.log_level = notice");
     }
     /// One letter for each of some partitions, half of them the other queue's.
     void fill(int first, int last) {
@@ -440,17 +428,10 @@ protected:
     }
     /// Rows read of a table by the statements of one list, but those of its count.
     std::string read(const std::string& table, const List& what) {
-        reader.script("set client_min_messages = notice");
-        reader.take_notices();
-        reader.script("set auto_explain.log_min_duration = 0");
-        list(what, "id", &reader);
-        reader.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> plans;
-        for (const std::string& notice : reader.take_notices()) {
-            if (notice.find("count(*) AS n") == std::string::npos) {
-                plans.push_back(notice.substr(notice.find('{')));
-            }
-        }
+        auto plans = nested_plans(reader, [&] { list(what, "id", &reader); });
+        std::erase_if(plans, [](const std::string& plan) {
+            return plan.find("count(*) AS n") != std::string::npos;
+        });
         return sql.one(
             "select coalesce(sum((n ->> 'Actual Loops')::numeric * ((n ->> 'Actual Rows')::numeric "
             "+ coalesce((n ->> 'Rows Removed by Filter')::numeric, 0))), 0)::int || ' ' || "

@@ -12,9 +12,6 @@ protected:
         sql.script("insert into queen.consumer_groups_metadata (consumer_group, queue_id, "
                    "subscription_mode, subscription_timestamp) select g, id, 'all', 'epoch' from "
                    "queen.queues, unnest('{g,h}'::text[]) g");
-        operator_.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; set "
-                         "auto_explain.log_analyze = on; set auto_explain.log_timing = off; set "
-                         "auto_explain.log_format = json; set auto_explain.log_level = notice");
     }
 
     /// Partitions p<first> to p<last> of a queue, of one segment each, read by g and not by h.
@@ -32,17 +29,10 @@ protected:
 
     /// Plans of the statements inside one call.
     std::vector<std::string> plans(const std::string& call) {
-        operator_.script("set client_min_messages = notice");
-        operator_.take_notices();
-        operator_.script("set auto_explain.log_min_duration = 0");
-        operator_.query(call);
-        operator_.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> out;
-        for (const std::string& notice : operator_.take_notices()) {
-            if (notice.find(R"("Relation Name": "log_)") != std::string::npos) {
-                out.push_back(notice.substr(notice.find('{')));
-            }
-        }
+        auto out = nested_plans(operator_, [&] { operator_.query(call); });
+        std::erase_if(out, [](const std::string& plan) {
+            return plan.find(R"("Relation Name": "log_)") == std::string::npos;
+        });
         EXPECT_FALSE(out.empty());
         return out;
     }

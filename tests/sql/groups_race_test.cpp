@@ -7,24 +7,14 @@ namespace {
 
 class GroupsRace : public GroupsTest {
 protected:
-    GroupsRace() : deadlocks_before_(all_deadlocks()) {}
+    GroupsRace() : deadlocks_before_(SqlTest::deadlocks()) {}
 
     SqlSession impatient() {
         SqlSession session = connect();
         session.script("set lock_timeout = '10s'");
         return session;
     }
-    /// Until a backend waits for a lock.
-    void until_waiting(const SqlSession& session) {
-        sql.wait_for("wait_event_type = 'Lock' from pg_stat_activity where pid = $1",
-                     {std::int64_t{session.pid()}});
-    }
-    std::int64_t deadlocks() { return all_deadlocks() - deadlocks_before_; }
-    std::int64_t all_deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
+    std::int64_t deadlocks() { return SqlTest::deadlocks() - deadlocks_before_; }
     const std::int64_t deadlocks_before_;
     static constexpr const char* kSeekEnd =
         "select queen.log_seek_consumer_group_v1('g', 'q', true)";
@@ -77,7 +67,7 @@ TEST_F(GroupsRace, ASeekWaitsForAPopAndDoesNotUndoWhatItConsumed) {
     EXPECT_EQ(pop({.auto_ack = true}, &consumer), "1+0*1");
     SqlSession mover = connect();
     mover.send(kSeekEnd);
-    until_waiting(mover);
+    await_lock(mover);
     push("q", "p", {"c"});
     SqlSession more = connect();
     consumer.script("commit");
@@ -94,7 +84,7 @@ TEST_F(GroupsRace, ALeaseOfAPopThatASeekWaitedForIsVoid) {
     EXPECT_EQ(pop({.worker = "old"}, &consumer), "0+1*1");
     SqlSession mover = connect();
     mover.send(kSeekStart);
-    until_waiting(mover);
+    await_lock(mover);
     consumer.script("commit");
     mover.finish();
     EXPECT_EQ(member(ack({{"b", "completed"}}, "old"), "error"), "invalid or expired lease");
@@ -110,7 +100,7 @@ TEST_F(GroupsRace, AnAckThatWaitedForASeekIsRefused) {
     SqlSession acker = connect();
     acker.send("select queen.log_ack_by_hash_v1($1, 'g', 'old', $2, $3)",
                {pid(), std::vector<std::string>{hash("a")}, std::vector<std::string>{"completed"}});
-    until_waiting(acker);
+    await_lock(acker);
     mover.script("commit");
     EXPECT_EQ(member(acker.finish().get(0, 0), "error"), "invalid or expired lease");
     EXPECT_EQ(cursors(), "p=-1");
@@ -146,7 +136,7 @@ TEST_F(GroupsRace, AQueueDeleteAndASeekTakeTurns) {
             std::string("select queen.delete_queue_v1('") + std::string(kTenant) + "', 'q')";
         first.query(seek_first ? kSeekEnd : remove);
         second.send(seek_first ? remove : kSeekEnd);
-        until_waiting(second);
+        await_lock(second);
         first.script("commit");
         const std::string answer = second.finish().get(0, 0);
         if (seek_first) {
@@ -167,7 +157,7 @@ TEST_F(GroupsRace, TwoSeeksOfOneGroupTakeTurns) {
     first.query(kSeekStart);
     SqlSession second = connect();
     second.send(kSeekEnd);
-    until_waiting(second);
+    await_lock(second);
     first.script("commit");
     second.finish();
     EXPECT_EQ(cursors(), "p=0");
@@ -188,7 +178,7 @@ TEST_F(GroupsRace, WritersOfRepairsDoNotWaitForEachOther) {
     first.query(kRemove);
     SqlSession second = connect();
     second.send("select queen.log_delete_consumer_group_v1('h')");
-    until_waiting(second); // for a row that the first one found too old
+    await_lock(second); // for a row that the first one found too old
     first.script("commit");
     second.finish();
     EXPECT_EQ(repairs(), "q/g/* group deleted q/h/* group deleted r/g/* group deleted r/h/* group "

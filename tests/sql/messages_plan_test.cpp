@@ -9,9 +9,6 @@ class MessagesPlan : public SqlTest {
 protected:
     MessagesPlan() : SqlTest(Database::own), reader(connect()) {
         sql.script("insert into queen.queues (name) values ('q'), ('other')");
-        reader.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
-                      "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
-                      "set auto_explain.log_format = json; set auto_explain.log_level = notice");
         clock(200'000);
     }
 
@@ -45,15 +42,7 @@ protected:
     /// Rows read of a table, and how many nodes read all of one.
     std::string read(const std::string& table, int want, const SqlArg& status = nullptr,
                      const SqlArg& after = nullptr, const SqlArg& part = nullptr) {
-        reader.script("set client_min_messages = notice");
-        reader.take_notices();
-        reader.script("set auto_explain.log_min_duration = 0");
-        page(want, status, after, part);
-        reader.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> plans;
-        for (const std::string& notice : reader.take_notices()) {
-            plans.push_back(notice.substr(notice.find('{')));
-        }
+        const auto plans = nested_plans(reader, [&] { page(want, status, after, part); });
         return sql.one(
             "select coalesce(sum((n ->> 'Actual Loops')::numeric * ((n ->> 'Actual Rows')::numeric "
             "+ coalesce((n ->> 'Rows Removed by Filter')::numeric, 0))), 0)::int || ' ' || "

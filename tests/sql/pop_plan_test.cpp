@@ -12,9 +12,6 @@ class PopPlan : public SqlTest {
 protected:
     PopPlan() : SqlTest(Database::own), consumer(connect()) {
         sql.script("insert into queen.queues (name) values ('q')");
-        consumer.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
-                        "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
-                        "set auto_explain.log_format = json; set auto_explain.log_level = notice");
     }
 
     /// Partitions p<first> to p<last> with twenty segments of one message, each with a cursor.
@@ -41,18 +38,12 @@ protected:
 
     /// Plans of the statements inside one more pop.
     std::vector<std::string> plans(int first, int names, int budget, int cap) {
-        consumer.script("set client_min_messages = notice");
-        consumer.take_notices();
-        consumer.script("set auto_explain.log_min_duration = 0");
-        EXPECT_EQ(pop(first, names, budget, cap), std::to_string(cap));
-        consumer.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> out;
-        for (const std::string& notice : consumer.take_notices()) {
-            if (notice.find("queen.log_") != std::string::npos &&
-                notice.find("generate_series($1::int") == std::string::npos) {
-                out.push_back(notice.substr(notice.find('{')));
-            }
-        }
+        auto out = nested_plans(
+            consumer, [&] { EXPECT_EQ(pop(first, names, budget, cap), std::to_string(cap)); });
+        std::erase_if(out, [](const std::string& plan) {
+            return plan.find("queen.log_") == std::string::npos ||
+                   plan.find("generate_series($1::int") != std::string::npos;
+        });
         return out;
     }
 

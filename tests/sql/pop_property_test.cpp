@@ -2,7 +2,6 @@
 // frozen clock: the same answer and the same rows afterwards (CL-11). The broken claims below are
 // made from the source by replacing text, and each has to be caught at every run.
 #include "sql/sql_fixture.hpp"
-#include "support/sql_files.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -260,19 +259,7 @@ struct Broken {
 class BrokenClaim : public PopProperty, public ::testing::WithParamInterface<Broken> {};
 
 TEST_P(BrokenClaim, IsCaught) {
-    std::string source;
-    for (const SqlFile& file : read_sql_files()) {
-        for (const std::string& statement : file.statements) {
-            if (statement.find("FUNCTION queen._claim(") != std::string::npos) {
-                source = statement;
-            }
-        }
-    }
-    const std::string from = GetParam().from;
-    const std::size_t place = source.find(from);
-    ASSERT_NE(place, std::string::npos) << "the broken copy has to follow the code";
-    ASSERT_EQ(source.find(from, place + 1), std::string::npos) << "which of the two?";
-    sql.script(source.replace(place, from.size(), GetParam().to));
+    mutate({"_claim", GetParam().from, GetParam().to});
     bool caught = false;
     for (unsigned seed = 1; seed <= kSeeds && !caught; ++seed) {
         try {

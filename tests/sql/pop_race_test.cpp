@@ -17,11 +17,6 @@ protected:
         session.script("set lock_timeout = '10s'");
         return session;
     }
-    std::int64_t deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
 };
 
 // F-5: what is skipped because it is locked is not empty.
@@ -370,9 +365,7 @@ TEST_F(PopRace, ALateCommitterIsNotLostBehindTheCursor) {
     slow.script("begin");
     slow.query("select queen.log_push_one_v1('q', 'hot', 1, $1, -1, 'slow')", {hash("1")});
     fast.send("select queen.log_push_one_v1('q', 'hot', 1, $1, -1, 'fast')", {hash("2")});
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
-                 "'Lock')",
-                 {fast.pid()});
+    await_lock(fast);
     EXPECT_EQ(pop({.partition = "hot", .auto_ack = true}), "0+0*1");
     EXPECT_EQ(pop({.partition = "hot", .auto_ack = true}), "");
     slow.script("commit");

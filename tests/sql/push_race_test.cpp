@@ -11,11 +11,6 @@ namespace {
 class PushRace : public SqlTest {
 protected:
     PushRace() : SqlTest(Database::own) {}
-    std::int64_t deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
     /// Ids m0, m1 ... spread over partitions p0, p1 ..., one segment a partition, in either order.
     void send(SqlSession& session, const std::string& queue, int partitions, int ids,
               bool descending) {
@@ -120,9 +115,7 @@ TEST_F(PushRace, TwoPushesOfOneIdStoreItOnce) {
     first.query("select queen.log_push_one_v1('q', 'p', 1, $1, 0, 'x')", {hash("b")});
     // The second vouches for what it could see, which is not the first's push.
     second.send("select queen.log_push_one_v1('q', 'p', 1, $1, 0, 'x') ->> 'status'", {hash("b")});
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
-                 "'Lock')",
-                 {second.pid()});
+    await_lock(second);
     first.script("commit");
     EXPECT_EQ(second.finish().get(0, 0), "duplicate");
 }
@@ -171,9 +164,7 @@ TEST_F(PushRace, AQueueMadeAnewMeanwhileIsPushedToInTheNextTry) {
     deleter.script("begin; select queen.delete_queue_v1("
                    "'00000000-0000-0000-0000-000000000001', 'q')");
     push_both(pusher);
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
-                 "'Lock')",
-                 {pusher.pid()});
+    await_lock(pusher);
     push_both(deleter);
     deleter.finish();
     deleter.script("commit");
@@ -198,9 +189,7 @@ TEST_F(PushRace, ARolledBackPushLeavesNoGap) {
     first.query("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x')", {hash("b")});
     second.send("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x') ->> 'baseOffset'",
                 {hash("b")});
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
-                 "'Lock')",
-                 {second.pid()});
+    await_lock(second);
     first.script("rollback");
     EXPECT_EQ(second.finish().get(0, 0), "1");
 }

@@ -158,9 +158,7 @@ TEST_F(Queues, APushInFlightIsWaitedForAndGoesWithTheQueue) {
     pusher.query("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x')", {hash("b")});
     SqlSession admin = connect();
     admin.send("select queen.delete_queue_v1($1, 'q')", {kTenant});
-    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
-                 "'Lock')",
-                 {admin.pid()});
+    await_lock(admin);
     // A pop meanwhile skips what is locked and waits for nobody.
     sql.script("set statement_timeout = '20s'");
     EXPECT_EQ(wildcard({}), "");

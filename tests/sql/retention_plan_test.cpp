@@ -12,9 +12,6 @@ protected:
     RetentionPlan() : RetentionTest(Database::own), worker(connect()) {
         sql.script("insert into queen.queues (name, retention_enabled, retention_seconds) values "
                    "('q', true, 100), ('other', false, 0)");
-        worker.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
-                      "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
-                      "set auto_explain.log_format = json; set auto_explain.log_level = notice");
         clock(1'000'000);
     }
     /// Young partitions p<first> to p<last>, without segments in the way.
@@ -39,18 +36,11 @@ protected:
     }
     /// Plans of the statements inside of one call.
     std::vector<std::string> plans(const std::string& call) {
-        worker.script("set client_min_messages = notice");
-        worker.take_notices();
-        worker.script("set auto_explain.log_min_duration = 0");
-        worker.query(call);
-        worker.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> out;
-        for (const std::string& notice : worker.take_notices()) {
-            if (notice.find("queen.log_") != std::string::npos &&
-                notice.find("\"Node Type\": \"Function Scan\"") == std::string::npos) {
-                out.push_back(notice.substr(notice.find('{')));
-            }
-        }
+        auto out = nested_plans(worker, [&] { worker.query(call); });
+        std::erase_if(out, [](const std::string& plan) {
+            return plan.find("queen.log_") == std::string::npos ||
+                   plan.find("\"Node Type\": \"Function Scan\"") != std::string::npos;
+        });
         return out;
     }
     std::int64_t visited(const std::vector<std::string>& told, const std::string& table) {

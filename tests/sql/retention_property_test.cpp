@@ -4,66 +4,36 @@
 // is taken out of the procedures.
 #include "base/text.hpp"
 #include "model/hash.hpp"
-#include "support/postgres.hpp"
-#include "support/sql_files.hpp"
-#include "support/sql_session.hpp"
+#include "sql/property_session.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 namespace queen::test {
 namespace {
 
-struct Break {
-    std::string from, to;
-};
-const std::map<std::string, Break> kBreaks{
+const Breaks kBreaks{
     {"registered", {"WHERE p.id = p_pid AND m.partition_name = ''", "WHERE false"}},
     {"slowest", {"SELECT min(g.committed)", "SELECT max(g.committed)"}},
     {"whole", {"g.end_offset <= v_upto", "g.base_offset <= v_upto"}},
     {"younger", {"g.created_at < p_all_cutoff", "g.created_at <= p_all_cutoff"}},
     {"completed_younger", {"g.created_at < p_completed_cutoff", "true"}},
-    {"bound", {"u.may AND u.n <= greatest(p_max_rows, 1)", "u.may"}},
-    {"more", {"NOT v_walk.more", "true"}},
+    {"bound", {"u.may AND u.n <= greatest(p_max_rows, 1)\n", "u.may\n"}},
+    {"more", {"NOT v_walk.more,", "true,"}},
     {"oldest", {"oldest_live_at = v_walk.oldest\n", "oldest_live_at = p.oldest_live_at\n"}},
     {"hashes", {"AND s.end_offset < v_part.log_start", ""}},
     {"first_push", {"CASE WHEN p.segment_count = 0 THEN s.at", "CASE WHEN false THEN s.at"}},
     {"books", {"segment_count = p.segment_count - v_walk.segments", "segment_count = 0"}},
 };
 
-void install_broken(SqlSession& session, const std::string& name) {
-    const auto& [from, to] = kBreaks.at(name);
-    bool found = false;
-    for (const auto& file : read_sql_files()) {
-        for (auto statement : file.statements) {
-            if (const auto at = statement.find(from); !found && at != std::string::npos) {
-                found = true;
-                statement.replace(at, from.size(), to);
-            }
-            session.script(statement);
-        }
-    }
-    if (!found) {
-        throw std::runtime_error("the broken copy has to follow the code: " + from);
-    }
-}
-
 SqlSession& session() {
     static SqlSession session = [] {
-        SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        const char* broken = std::getenv("QUEEN_BREAK");
-        broken != nullptr ? install_broken(fresh, broken) : install_schema(fresh);
-        fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
-                     "VOLATILE AS $$ SELECT timestamptz '2030-01-01 00:00:00+00' + "
-                     "current_setting('test.now')::bigint * interval '1 s' $$; "
-                     "SET synchronous_commit = off");
+        SqlSession fresh = property_session(kBreaks);
+        fresh.script("SET synchronous_commit = off");
         return fresh;
     }();
     return session;

@@ -10,11 +10,6 @@ protected:
     void completed_only() {
         configure("q", R"({"retentionEnabled": true, "completedRetentionSeconds": 5})");
     }
-    void wait_for_lock(SqlSession& session) {
-        sql.wait_for("exists (select from pg_stat_activity where pid = $1 and wait_event_type = "
-                     "'Lock')",
-                     {session.pid()});
-    }
 };
 
 TEST_F(RetentionRace, APushWaitsForTheStepAndGoesOn) {
@@ -26,7 +21,7 @@ TEST_F(RetentionRace, APushWaitsForTheStepAndGoesOn) {
     cleaner.query("select queen.log_evict_max_wait_step_v1($1, queen._clock(), 10)", {pid()});
     pusher.send("select queen.log_push_one_v1('q', 'p', 1, $1, -1, 'x') ->> 'baseOffset'",
                 {hash("b")});
-    wait_for_lock(pusher);
+    await_lock(pusher);
     cleaner.script("commit");
     EXPECT_EQ(pusher.finish().get(0, 0), "1");
     expect_invariants(); // the partition was empty as the push came, and not as it began to wait
@@ -42,7 +37,7 @@ TEST_F(RetentionRace, AStepThatWaitedForAPushSeesIt) {
     cleaner.send("select new_log_start from queen.log_evict_max_wait_step_v1($1, queen._clock() - "
                  "interval '1 s', 10)",
                  {pid()});
-    wait_for_lock(cleaner);
+    await_lock(cleaner);
     pusher.script("commit");
     EXPECT_EQ(cleaner.finish().get(0, 0), "1");
     expect_invariants();
@@ -82,7 +77,7 @@ TEST_F(RetentionRace, K05_AStepWaitsForAPopThatMakesItsGroupKnown) {
             EXPECT_EQ(wildcard({.group = "late2", .budget = 1}, &popper), "p:0+0*1");
         }
         cleaner.send("select s.deleted from " + step_call(), {pid(), 10});
-        wait_for_lock(cleaner);
+        await_lock(cleaner);
         popper.script("commit");
         EXPECT_EQ(cleaner.finish().get(0, 0), "0") << pinned;
     }

@@ -156,8 +156,42 @@ std::string SqlTest::mutate(const Mutation& mutation) {
     if (at == std::string::npos) {
         throw std::runtime_error(std::string(mutation.from) + " is not in " + whole);
     }
+    if (whole.find(mutation.from, at + 1) != std::string::npos) {
+        throw std::runtime_error(std::string(mutation.from) + " is twice in " + whole);
+    }
     sql.script(std::string(whole).replace(at, std::strlen(mutation.from), mutation.to));
     return whole;
+}
+
+void SqlTest::await_lock(const SqlSession& session) {
+    sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type = "
+                 "'Lock')",
+                 {session.pid()});
+}
+
+std::int64_t SqlTest::deadlocks() {
+    sql.script("select pg_stat_force_next_flush()");
+    return sql.integer("select deadlocks from pg_stat_database where datname = "
+                       "current_database()");
+}
+
+std::vector<std::string> SqlTest::nested_plans(SqlSession& session,
+                                               const std::function<void()>& call) {
+    session.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
+                   "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
+                   "set auto_explain.log_format = json; set auto_explain.log_level = notice; "
+                   "set client_min_messages = notice");
+    session.take_notices();
+    session.script("set auto_explain.log_min_duration = 0");
+    call();
+    session.script("set auto_explain.log_min_duration = -1");
+    std::vector<std::string> plans;
+    for (const std::string& notice : session.take_notices()) {
+        if (const auto at = notice.find('{'); at != std::string::npos) {
+            plans.push_back(notice.substr(at));
+        }
+    }
+    return plans;
 }
 
 std::string SqlTest::member(const std::string& json, const std::string& name) {

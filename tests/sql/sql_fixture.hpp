@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -85,8 +86,16 @@ protected:
                     const std::string& worker = "w", const std::string& partition = "p",
                     const std::string& group = "g");
     /// Breaks the procedure; the database is the test's own. @return its text as it was, a script
-    /// that mends it. @throws std::runtime_error when the text has no such place
+    /// that mends it. @throws std::runtime_error when the text has no such place,
+    /// or more than one
     std::string mutate(const Mutation& mutation);
+    /// Waits until the statement that a session was sent waits for a lock.
+    void await_lock(const SqlSession& session);
+    std::int64_t deadlocks(); ///< of the database, ever
+    /// What the statements that run inside those of `call` did, as auto_explain tells it: plans as
+    /// JSON, with the rows that were really visited.
+    static std::vector<std::string> nested_plans(SqlSession& session,
+                                                 const std::function<void()>& call);
     /// A member of a JSON text, as text.
     std::string member(const std::string& json, const std::string& name);
 

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
-
 namespace queen::test {
 namespace {
 
@@ -83,8 +81,7 @@ TEST_F(TimersFire, ShardsAreTheLowSixBitsAndAllOfThemCount) {
 }
 
 TEST_F(TimersFire, AClaimTellsAllAndGivesEachItsToken) {
-    apply_call({{.key = "a", .delay = -2500}, {.key = "b", .delay = -3000}}, std::string(kTenant))
-        .run(sql);
+    apply_call({{.key = "a", .delay = -2500}, {.key = "b", .delay = -3000}}).run(sql);
     const auto hands = claim();
     ASSERT_EQ(keys_of(hands), "b a") << "oldest first";
     EXPECT_EQ(hands[1].late_us, 2'500'000);
@@ -139,9 +136,7 @@ TEST_F(TimersFire, FiresIntoQueuesThatItMakes) {
            {.key = "b", .queue = "mail.send"},
            {.key = "c", .queue = "mail.send", .partition = "r"},
            {.key = "d"}});
-    auto hands = claim();
-    std::sort(hands.begin(), hands.end(),
-              [](const Hand& x, const Hand& y) { return x.key < y.key; });
+    const auto hands = claim_by_key();
     EXPECT_EQ(fire(packed(hands)), "fired:0 fired:0 fired:0");
     EXPECT_EQ(waiting(), 0);
     EXPECT_EQ(stored("mail.send"), "t-a,t-b");
@@ -174,9 +169,7 @@ TEST_F(TimersDuplicate, WhatIsInTheLogAllTheSameIsADuplicateAndGoes) {
     mutate({"log_timers_fire_v1", "v_seg.last_offset, p_blobs", "-1, p_blobs"});
     push("q", "p", {"t-a"});
     apply({{.key = "a"}, {.key = "b", .partition = "r"}});
-    auto hands = claim();
-    std::sort(hands.begin(), hands.end(),
-              [](const Hand& x, const Hand& y) { return x.key < y.key; });
+    const auto hands = claim_by_key();
     EXPECT_EQ(fire(packed(hands)), "duplicate fired:0");
     EXPECT_EQ(waiting(), 0);
     EXPECT_EQ(stored(), "t-a");
@@ -184,9 +177,7 @@ TEST_F(TimersDuplicate, WhatIsInTheLogAllTheSameIsADuplicateAndGoes) {
 
 TEST_F(TimersFire, ASegmentWithARowThatIsGoneIsStaleAndTheRestIsFreeAtOnce) {
     apply({{.key = "a"}, {.key = "b"}, {.key = "c", .partition = "r"}});
-    auto hands = claim();
-    std::sort(hands.begin(), hands.end(),
-              [](const Hand& x, const Hand& y) { return x.key < y.key; });
+    const auto hands = claim_by_key();
     sql.script("delete from queen.log_timers where timer_key = 'b'");
     EXPECT_EQ(fire(packed(hands)), "stale fired:0");
     EXPECT_EQ(stored(), "");

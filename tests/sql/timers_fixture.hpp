@@ -2,8 +2,9 @@
 #pragma once
 #include "base/text.hpp"
 #include "model/hash.hpp"
-#include "sql/sql_fixture.hpp"
+#include "sql/transaction_fixture.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -74,7 +75,8 @@ inline std::vector<SqlArg> timer_args(const std::vector<TimerText>& ops) {
 }
 
 /// Rows: status, txn, message_id, deliver_at, left_us.
-inline SqlCall apply_call(const std::vector<TimerText>& ops, const std::string& tenant,
+inline SqlCall apply_call(const std::vector<TimerText>& ops,
+                          const std::string& tenant = std::string(kTenant),
                           const std::string& producer = "") {
     SqlCall call{"select * from queen.log_timers_apply_v1($11, " + timer_arrays(1) + ", $12)",
                  timer_args(ops)};
@@ -84,6 +86,35 @@ inline SqlCall apply_call(const std::vector<TimerText>& ops, const std::string& 
 }
 inline TimerText cancel_of(const std::string& key, const std::string& queue = "q") {
     return {.key = key, .kind = "cancel", .queue = queue, .txn = "mine"};
+}
+
+/// A transaction with pushes of one message each and these timers. One row: what became of the
+/// timers.
+inline SqlCall ride_call(const std::vector<TimerText>& timers,
+                         const std::vector<TransactionText::Push>& pushes) {
+    std::vector<std::string> queues, partitions, hashes, blobs;
+    std::vector<std::int64_t> counts, verified;
+    for (const auto& push : pushes) {
+        queues.push_back(push.queue);
+        partitions.push_back(push.partition);
+        hashes.push_back(hash(push.ids.at(0)));
+        blobs.emplace_back("\\x78");
+        counts.push_back(1);
+        verified.push_back(-1);
+    }
+    SqlCall call{"select string_agg(t ->> 'status', ' ' order by n) from "
+                 "queen.log_transaction_v1($11, $12, $13, $14, $15, $16, $17, null, null, null, "
+                 "null, '{}', '{}', '{}', '{}', '{}', '{}', '{}', p_timer_kinds => $1, "
+                 "p_timer_queues => $2, p_timer_keys => $3, p_timer_txns => $4, "
+                 "p_timer_partitions => $5, p_timer_delays => $6, p_timer_ids => $7, "
+                 "p_timer_payloads => $8, p_timer_zstd => $9, p_timer_encrypted => $10) r, "
+                 "jsonb_array_elements(r -> 'timers') with ordinality as e (t, n)",
+                 timer_args(timers)};
+    for (const SqlArg& arg : std::vector<SqlArg>{std::string(kTenant), queues, partitions, counts,
+                                                 hashes, verified, blobs}) {
+        call.args.push_back(arg);
+    }
+    return call;
 }
 
 /// A row in hand.
@@ -202,6 +233,13 @@ protected:
     std::vector<Hand> claim(const ClaimText& what = {}) {
         return hands_of(claim_call(what).run(sql));
     }
+    /// In the order of their keys, whichever shards they were found in.
+    std::vector<Hand> claim_by_key() {
+        auto hands = claim();
+        std::sort(hands.begin(), hands.end(),
+                  [](const Hand& x, const Hand& y) { return x.key < y.key; });
+        return hands;
+    }
     std::string fire(const std::vector<std::vector<Hand>>& segments) {
         return fire_call(segments).words(sql);
     }
@@ -232,11 +270,6 @@ protected:
         return sql.one("select concat_ws(' ', coalesce((next_us / 1000)::text, 'none'), due, "
                        "capped, late_us / 1000) from queen.log_timers_due_v1($1, $2)",
                        {shards, cap});
-    }
-    void await_lock(SqlSession& session) {
-        sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type "
-                     "= 'Lock')",
-                     {session.pid()});
     }
 };
 

@@ -2,19 +2,12 @@
 // the index on (shard, visible_at), from which nothing is filtered.
 #include "sql/timers_fixture.hpp"
 
-#include <algorithm>
-#include <functional>
-
 namespace queen::test {
 namespace {
 
 class TimersPlan : public TimersTest {
 protected:
-    TimersPlan() : TimersTest(Database::own), driver(connect()) {
-        driver.script("load 'auto_explain'; set auto_explain.log_nested_statements = on; "
-                      "set auto_explain.log_analyze = on; set auto_explain.log_timing = off; "
-                      "set auto_explain.log_format = json; set auto_explain.log_level = notice");
-    }
+    TimersPlan() : TimersTest(Database::own), driver(connect()) {}
 
     /// Timers up to n in all, a tenth of them due.
     void fill(int first, int last) {
@@ -25,21 +18,6 @@ protected:
                   {first, last});
     }
 
-    /// Plans of the statements inside `call`.
-    std::vector<std::string> plans(const std::function<void()>& call) {
-        driver.script("set client_min_messages = notice");
-        driver.take_notices();
-        driver.script("set auto_explain.log_min_duration = 0");
-        call();
-        driver.script("set auto_explain.log_min_duration = -1");
-        std::vector<std::string> out;
-        for (const std::string& notice : driver.take_notices()) {
-            if (notice.find('{') != std::string::npos) {
-                out.push_back(notice.substr(notice.find('{')));
-            }
-        }
-        return out;
-    }
     /// Rows that nodes over log_timers read, by index or table; filtered ones too.
     std::string visited(const std::vector<std::string>& plans) {
         return sql.one(
@@ -64,7 +42,7 @@ protected:
     }
     void expect_ranges(const std::string& what) {
         SCOPED_TRACE(what);
-        const auto probe = plans([&] {
+        const auto probe = nested_plans(driver, [&] {
             SqlCall{"select * from queen.log_timers_due_v1(-1, 10)", {}}.run(driver);
         });
         EXPECT_EQ(forbidden(probe), "");
@@ -73,7 +51,7 @@ protected:
             << visited(probe);
         std::vector<Hand> hands;
         driver.script("begin");
-        const auto claimed = plans([&] {
+        const auto claimed = nested_plans(driver, [&] {
             hands =
                 hands_of(claim_call({.lease = 30000, .rows = 20, .per_tenant = 20}).run(driver));
         });
@@ -82,7 +60,7 @@ protected:
         // Two windows of 16 rows in each of 64 shards, and the rows taken, twice.
         EXPECT_LE(std::stoi(visited(claimed).substr(visited(claimed).find(' '))), 64 * 32 + 4 * 20)
             << visited(claimed);
-        const auto fired = plans([&] { fire_call(packed(hands)).run(driver); });
+        const auto fired = nested_plans(driver, [&] { fire_call(packed(hands)).run(driver); });
         EXPECT_EQ(forbidden(fired), "");
         EXPECT_LE(std::stoi(visited(fired).substr(visited(fired).find(' '))), 3 * 20)
             << visited(fired);
@@ -124,7 +102,7 @@ TEST_F(TimersPlan, ThousandsThatBackOffCostNothing) {
 
 TEST_F(TimersPlan, ListsAndCountsReadTheirOwnRange) {
     fill(1, 30000);
-    const auto told = plans([&] {
+    const auto told = nested_plans(driver, [&] {
         SqlCall{"select * from queen.log_timers_list_v1($1, 'q3', 'k2', 10)", {kTenant}}.run(
             driver);
         SqlCall{"select queen.log_timers_count_v1($1, 'q3', 'k299')", {kTenant}}.run(driver);

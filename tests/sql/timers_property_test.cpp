@@ -1,24 +1,19 @@
 // Two drivers and their clients in any order against a model in memory: after each call the table,
 // the log and the dead letters are what the model says, so every timer ends once, as its last
 // answer said. QUEEN_BREAK names a condition that is left out of a procedure.
+#include "sql/property_session.hpp"
 #include "sql/timers_fixture.hpp"
-#include "support/postgres.hpp"
-#include "support/sql_files.hpp"
 
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 
 namespace queen::test {
 namespace {
 
-struct Break {
-    std::string from, to;
-};
-const std::map<std::string, Break> kBreaks{
+const Breaks kBreaks{
     {"guard", {"IF v_row.claim_token IS NOT NULL AND v_row.claimed_until > v_now", "IF false"}},
     {"guard_time",
      {"v_row.claim_token IS NOT NULL AND v_row.claimed_until > v_now",
@@ -46,19 +41,7 @@ const std::map<std::string, Break> kBreaks{
 };
 
 SqlSession& session() {
-    static SqlSession session = [] {
-        SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        if (const char* broken = std::getenv("QUEEN_BREAK"); broken != nullptr) {
-            const auto& [from, to] = kBreaks.at(broken);
-            install_broken_schema(fresh, from, to);
-        } else {
-            install_schema(fresh);
-        }
-        fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
-                     "VOLATILE AS $$ SELECT timestamptz '2030-01-01 00:00:00+00' + "
-                     "current_setting('test.now')::bigint * interval '1 second' $$");
-        return fresh;
-    }();
+    static SqlSession session = property_session(kBreaks);
     return session;
 }
 
@@ -172,7 +155,7 @@ private:
             list.push_back(op->second);
             expected += (expected.empty() ? "" : " ") + became(op->second);
         }
-        RC_ASSERT(apply_call(list, std::string(kTenant)).words(session()) == expected);
+        RC_ASSERT(apply_call(list).words(session()) == expected);
     }
     std::string became(const TimerText& op) {
         const auto found = model_.waiting.find(op.key);

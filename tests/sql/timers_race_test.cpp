@@ -14,11 +14,6 @@ class TimersRace : public TimersTest {
 protected:
     TimersRace() : TimersTest(Database::own) {}
 
-    std::int64_t deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
     /// With every call of a driver beside an open transaction that has locked all rows.
     void expect_nobody_waits(const std::vector<Hand>& hands) {
         sql.script("set statement_timeout = '20s'");
@@ -38,7 +33,7 @@ TEST_F(TimersRace, NothingThatADriverDoesWaitsForACancel) {
     clock(10); // so that it may be cancelled
     SqlSession slow = connect();
     slow.script("begin");
-    EXPECT_EQ(apply_call({cancel_of("a")}, std::string(kTenant)).words(slow), "cancelled");
+    EXPECT_EQ(apply_call({cancel_of("a")}).words(slow), "cancelled");
     expect_nobody_waits(hands);
     slow.script("rollback");
     EXPECT_EQ(fire(packed(hands)), "fired:0") << "nobody else took it";
@@ -51,7 +46,7 @@ TEST_F(TimersRace, ACancelDuringTheFireWaitsForItAndSaysAbsent) {
     SqlSession firing = connect(), cancelling = connect();
     firing.script("begin");
     EXPECT_EQ(fire_call(packed(hands)).words(firing), "fired:0");
-    apply_call({cancel_of("a")}, std::string(kTenant)).send(cancelling);
+    apply_call({cancel_of("a")}).send(cancelling);
     await_lock(cancelling);
     firing.script("commit");
     EXPECT_EQ(cancelling.finish().get(0, 0), "absent");
@@ -63,7 +58,7 @@ TEST_F(TimersRace, ACancelDuringTheFireWaitsForItAndSaysAbsent) {
     clock(20);
     firing.script("begin");
     EXPECT_EQ(fire_call(packed(others)).words(firing), "fired:1");
-    apply_call({cancel_of("b")}, std::string(kTenant)).send(cancelling);
+    apply_call({cancel_of("b")}).send(cancelling);
     await_lock(cancelling);
     firing.script("rollback");
     EXPECT_EQ(cancelling.finish().get(0, 0), "cancelled");
@@ -76,7 +71,7 @@ TEST_F(TimersRace, ARescheduleDuringAClaimIsTooLate) {
     SqlSession claiming = connect(), changing = connect();
     claiming.script("begin");
     ASSERT_EQ(hands_of(claim_call().run(claiming)).size(), 1u);
-    apply_call({{.key = "a", .delay = 1000}}, std::string(kTenant)).send(changing);
+    apply_call({{.key = "a", .delay = 1000}}).send(changing);
     await_lock(changing);
     claiming.script("commit");
     EXPECT_EQ(changing.finish().get(0, 0), "too_late");
@@ -88,8 +83,7 @@ TEST_F(TimersRace, AClaimDuringARescheduleLeavesTheRow) {
     apply({{.key = "a"}, {.key = "b"}});
     SqlSession changing = connect();
     changing.script("begin");
-    EXPECT_EQ(apply_call({{.key = "a", .delay = 5000}}, std::string(kTenant)).words(changing),
-              "rescheduled");
+    EXPECT_EQ(apply_call({{.key = "a", .delay = 5000}}).words(changing), "rescheduled");
     EXPECT_EQ(keys_of(claim()), "b");
     changing.script("commit");
     EXPECT_EQ(keys_of(claim()), "");
@@ -162,31 +156,13 @@ TEST_F(TimersRace, AppliesInBothOrdersDoNotDeadlock) {
                                .kind = cancel ? "cancel" : "schedule",
                                .queue = "q" + std::to_string(k % 3)});
             }
-            apply_call(ops, std::string(kTenant)).send(clients[i]);
+            apply_call(ops).send(clients[i]);
         }
         for (auto& client : clients) {
             ASSERT_NO_THROW(client.finish());
         }
     }
     EXPECT_EQ(deadlocks(), 0);
-}
-
-/// A transaction with a push into `partition` and these timers.
-SqlCall transaction_with(const std::vector<TimerText>& timers, const std::string& partition,
-                         const std::string& txn) {
-    SqlCall call{"select r -> 'timers' from queen.log_transaction_v1($11, $12, $13, array[1], "
-                 "$14, array[-1::bigint], array['x'::bytea], null, null, null, null, '{}', '{}', "
-                 "'{}', '{}', '{}', '{}', '{}', p_timer_kinds => $1, p_timer_queues => $2, "
-                 "p_timer_keys => $3, p_timer_txns => $4, p_timer_partitions => $5, "
-                 "p_timer_delays => $6, p_timer_ids => $7, p_timer_payloads => $8, p_timer_zstd "
-                 "=> $9, p_timer_encrypted => $10) r",
-                 timer_args(timers)};
-    for (const SqlArg& arg : std::vector<SqlArg>{
-             std::string(kTenant), std::vector<std::string>{"q"},
-             std::vector<std::string>{partition}, std::vector<std::string>{hash(txn)}}) {
-        call.args.push_back(arg);
-    }
-    return call;
 }
 
 // Timers before partitions, in a transaction as in the fire: neither waits for the other in a
@@ -220,8 +196,9 @@ TEST_F(TimersRace, TransactionsFiresAndDeletesDoNotDeadlock) {
             std::shuffle(ops.begin(), ops.end(), random);
             ops.resize(6);
             if (i < 3) {
-                transaction_with(ops, "p" + std::to_string(random() % 5),
-                                 "m" + std::to_string(serial++))
+                ride_call(
+                    ops,
+                    {{"q", "p" + std::to_string(random() % 5), {"m" + std::to_string(serial++)}}})
                     .send(clients[i]);
             } else if (i == 7 && round % 5 == 4) {
                 SqlCall{"select queen.delete_queue_v1($1, 'q')", {kTenant}}.send(clients[i]);

@@ -1,6 +1,5 @@
 // Setting, cancelling and showing timers.
 #include "sql/timers_fixture.hpp"
-#include "sql/transaction_fixture.hpp"
 #include "support/sql_files.hpp"
 
 #include <gmock/gmock.h>
@@ -26,32 +25,9 @@ protected:
     std::int64_t count(const std::string& prefix) {
         return sql.integer("select queen.log_timers_count_v1($1, 'q', $2)", {kTenant, prefix});
     }
-    /// As "key=verdict ..." over the ops of the rider.
     std::string ride(const std::vector<TimerText>& timers,
-                     const std::vector<TransactionText::Push>& pushes = {}) {
-        std::vector<std::string> queues, partitions, hashes, blobs;
-        std::vector<std::int64_t> counts, verified;
-        for (const auto& push : pushes) {
-            queues.push_back(push.queue);
-            partitions.push_back(push.partition);
-            hashes.push_back(hash(push.ids.at(0)));
-            blobs.emplace_back("\\x78");
-            counts.push_back(1);
-            verified.push_back(-1);
-        }
-        SqlCall call{"select string_agg(t ->> 'status', ' ' order by n) from "
-                     "queen.log_transaction_v1($11, $12, $13, $14, $15, $16, $17, null, null, "
-                     "null, null, '{}', '{}', '{}', '{}', '{}', '{}', '{}', p_timer_kinds => $1, "
-                     "p_timer_queues => $2, p_timer_keys => $3, p_timer_txns => $4, "
-                     "p_timer_partitions => $5, p_timer_delays => $6, p_timer_ids => $7, "
-                     "p_timer_payloads => $8, p_timer_zstd => $9, p_timer_encrypted => $10) r, "
-                     "jsonb_array_elements(r -> 'timers') with ordinality as e (t, n)",
-                     timer_args(timers)};
-        for (const SqlArg& arg : std::vector<SqlArg>{std::string(kTenant), queues, partitions,
-                                                     counts, hashes, verified, blobs}) {
-            call.args.push_back(arg);
-        }
-        return call.words(sql);
+                     const std::vector<TransactionText::Push>& pushes) {
+        return ride_call(timers, pushes).words(sql);
     }
 };
 
@@ -87,8 +63,7 @@ TEST_F(Timers, SchedulingAgainReplacesEverything) {
 TEST_F(Timers, VerdictsStandWhereTheirOperationsDo) {
     apply({{.key = "b"}, {.key = "d"}});
     const auto rows =
-        apply_call({{.key = "d"}, cancel_of("b"), cancel_of("x"), {.key = "a"}, cancel_of("b2")},
-                   std::string(kTenant))
+        apply_call({{.key = "d"}, cancel_of("b"), cancel_of("x"), {.key = "a"}, cancel_of("b2")})
             .run(sql);
     EXPECT_EQ(rows.column(0), "rescheduled cancelled absent scheduled absent");
     EXPECT_EQ(rows.column(1), "t-d t-b mine t-a mine");
@@ -112,7 +87,7 @@ TEST_F(Timers, OnlyWhatIsInSomebodysHandsIsTooLate) {
     ASSERT_EQ(keys_of(hands), "a b");
     EXPECT_EQ(apply({cancel_of("a"), {.key = "b", .delay = 1}}), "too_late too_late");
     EXPECT_EQ(peek("a", "claimed"), "t");
-    EXPECT_EQ(apply_call({cancel_of("a")}, std::string(kTenant)).run(sql).get(0, 1), "t-a");
+    EXPECT_EQ(apply_call({cancel_of("a")}).run(sql).get(0, 1), "t-a");
     clock(10);
     EXPECT_EQ(peek("a", "claimed"), "f");
     EXPECT_EQ(apply({cancel_of("a")}), "cancelled") << "the lease is over";
@@ -139,7 +114,7 @@ TEST_F(Timers, OneBadOperationRefusesAllOfThem) {
         EXPECT_EQ(apply(ops), "22023") << ops.back().key;
         EXPECT_EQ(waiting(), 0);
     }
-    auto call = apply_call({good}, std::string(kTenant));
+    auto call = apply_call({good});
     for (std::size_t i = 0; i < 10; ++i) {
         auto shorter = call;
         shorter.args[i] = std::vector<std::string>{};
@@ -156,7 +131,7 @@ TEST_F(Timers, OneBadOperationRefusesAllOfThem) {
         << "another timer";
     EXPECT_THROW(
         try {
-            apply_call({good, good}, std::string(kTenant)).run(sql);
+            apply_call({good, good}).run(sql);
         } catch (const SqlError& e) {
             EXPECT_THAT(e.what(), HasSubstr("operation 0: timer \"good\" of queue \"q\" more than "
                                             "once in a call"));

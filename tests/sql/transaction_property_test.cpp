@@ -2,14 +2,12 @@
 // them, and one that failed changed nothing at all. QUEEN_BREAK names a condition that is left out
 // of the procedure.
 #include "model/hash.hpp"
+#include "sql/property_session.hpp"
 #include "sql/transaction_fixture.hpp"
-#include "support/postgres.hpp"
-#include "support/sql_files.hpp"
 
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,10 +15,7 @@
 namespace queen::test {
 namespace {
 
-struct Break {
-    std::string from, to;
-};
-const std::map<std::string, Break> kBreaks{
+const Breaks kBreaks{
     {"duplicate", {R"(IF v_pushes @> '[{"status": "duplicate"}]')", "IF false"}},
     {"nack",
      {"AND v_answer -> 'noopHashes' ? encode", "AND v_answer -> 'noopHashes' ? repeat"
@@ -42,19 +37,7 @@ const std::map<std::string, Break> kBreaks{
 };
 
 SqlSession& session() {
-    static SqlSession session = [] {
-        SqlSession fresh(TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        if (const char* broken = std::getenv("QUEEN_BREAK"); broken != nullptr) {
-            const auto& [from, to] = kBreaks.at(broken);
-            install_broken_schema(fresh, from, to);
-        } else {
-            install_schema(fresh);
-        }
-        fresh.script("CREATE OR REPLACE FUNCTION queen._clock() RETURNS timestamptz LANGUAGE sql "
-                     "VOLATILE AS $$ SELECT timestamptz '2030-01-01 00:00:00+00' + "
-                     "current_setting('test.now')::bigint * interval '1 second' $$");
-        return fresh;
-    }();
+    static SqlSession session = property_session(kBreaks);
     return session;
 }
 

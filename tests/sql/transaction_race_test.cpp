@@ -16,16 +16,6 @@ protected:
     void send(SqlSession& session, const TransactionText& what) {
         session.send(std::string("select ") + kTransactionCall, arguments(what));
     }
-    void await_lock(SqlSession& session) {
-        sql.wait_for("exists (select from pg_stat_activity where pid = $1::int and wait_event_type "
-                     "= 'Lock')",
-                     {session.pid()});
-    }
-    std::int64_t deadlocks() {
-        sql.script("select pg_stat_force_next_flush()");
-        return sql.integer("select deadlocks from pg_stat_database where datname = "
-                           "current_database()");
-    }
     std::string name(int i) { return "p" + std::to_string(i); }
 };
 

@@ -12,8 +12,12 @@ namespace queen::test {
 template <class... Arguments>
 using Hook = std::function<void(Arguments...)>;
 
-/// Calls the hook; where the test set none, the call fails with `unsupported`, so that an
-/// unexpected one is seen.
+/// What a call ends with that the test did not say anything about, so that it is seen.
+inline tl::unexpected<Error> unexpected_call() {
+    return fail(Errc::unsupported, "the test did not expect this call");
+}
+
+/// Calls the hook; where the test set none, it is an unexpected call.
 template <class... Parameters, class... Arguments>
 void call_hook(const Hook<Parameters...>& hook, Arguments... arguments) {
     if (hook) {
@@ -21,7 +25,7 @@ void call_hook(const Hook<Parameters...>& hook, Arguments... arguments) {
         return;
     }
     const auto& done = std::get<sizeof...(Arguments) - 1>(std::tie(arguments...));
-    done(fail(Errc::unsupported, "the test did not expect this call"));
+    done(unexpected_call());
 }
 
 } // namespace queen::test

@@ -16,11 +16,11 @@ struct ScriptedGroupStore final : GroupStore {
     }
     void lagging(Deadline, std::string, std::chrono::seconds, std::int32_t,
                  Done<std::string> done) override {
-        done(unexpected());
+        done(unexpected_call());
     }
     void group_detail(Deadline, std::string, std::string, std::optional<std::string>,
                       Done<std::optional<std::string>> done) override {
-        done(unexpected());
+        done(unexpected_call());
     }
     void seek(Deadline, Seek seek, Done<SeekOutcome> done) override {
         call_hook(on_seek, std::move(seek), std::move(done));
@@ -30,15 +30,10 @@ struct ScriptedGroupStore final : GroupStore {
         call_hook(on_remove, std::move(group), std::move(queue), subscriptions, std::move(done));
     }
     void subscribe(Deadline, std::string, std::string, WallTime, Done<std::int64_t> done) override {
-        done(unexpected());
+        done(unexpected_call());
     }
     void repairs(Deadline, Done<std::vector<Repair>> done) override {
         call_hook(on_repairs, std::move(done));
-    }
-
-private:
-    static tl::unexpected<Error> unexpected() {
-        return fail(Errc::unsupported, "the test did not expect this call");
     }
 };
 

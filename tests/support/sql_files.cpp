@@ -39,20 +39,4 @@ void install_schema(SqlSession& session) {
     }
 }
 
-void install_broken_schema(SqlSession& session, const std::string& from, const std::string& to) {
-    bool found = false;
-    for (const auto& file : read_sql_files()) {
-        for (auto statement : file.statements) {
-            if (const auto at = statement.find(from); at != std::string::npos) {
-                found = true;
-                statement.replace(at, from.size(), to);
-            }
-            session.script(statement);
-        }
-    }
-    if (!found) {
-        throw std::runtime_error("the broken copy has to follow the code: " + from);
-    }
-}
-
 } // namespace queen::test

@@ -18,8 +18,4 @@ std::vector<SqlFile> read_sql_files();
 /// Runs them, each statement in a transaction of its own, as a boot does.
 void install_schema(SqlSession& session);
 
-/// The same with `from` replaced by `to` in every statement that has it: a property is worth what
-/// it makes of procedures that are wrong. Throws when no statement has it any more.
-void install_broken_schema(SqlSession& session, const std::string& from, const std::string& to);
-
 } // namespace queen::test

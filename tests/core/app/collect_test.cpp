@@ -2,6 +2,7 @@
 #include "app/collect.hpp"
 #include "core/store/fake_session.hpp"
 #include "support/exposition.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_ticker.hpp"
 #include "support/manual_workers.hpp"
 #include "support/recording_mesh.hpp"
@@ -18,11 +19,7 @@ using namespace std::chrono_literals;
 using test::Exposition;
 using testing::IsEmpty;
 
-struct ChattySource final : plugin::CandidateSource {
-    plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-    plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-    void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                std::span<const plugin::Verdict>) override {}
+struct ChattySource final : test::IdleSource {
     void stats(plugin::Stats& out) override {
         out.add("rings", 12);
         out.add("trims_total", 3);

@@ -1,6 +1,7 @@
 #include "broker/admin.hpp"
 #include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_workers.hpp"
 
 #include <gmock/gmock.h>
@@ -17,12 +18,8 @@ const std::string kTenant{kDefaultTenant};
 /// What a source is told of settings and of queues that are gone, and what else happened, in order.
 class AdminTest : public BrokerParts {
 protected:
-    struct Listener final : plugin::CandidateSource {
+    struct Listener final : test::IdleSource {
         explicit Listener(std::vector<std::string>& log) : log_(log) {}
-        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
         void configured(const plugin::Queue& queue, const plugin::QueueConfig& config) override {
             EXPECT_EQ(queue.key, queue_key(kTenant, queue.name));
             EXPECT_EQ(queue.tenant, kTenant);

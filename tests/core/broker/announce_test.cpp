@@ -5,6 +5,7 @@
 #include "broker/switches.hpp"
 #include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_workers.hpp"
 #include "support/recording_mesh.hpp"
 #include "support/scripted_group_store.hpp"
@@ -25,12 +26,8 @@ const std::string kTenant{kDefaultTenant};
 /// Whoever does something that other brokers have to hear of, and what happens then, in order.
 class AnnounceTest : public BrokerParts {
 protected:
-    struct Listener final : plugin::CandidateSource {
+    struct Listener final : test::IdleSource {
         explicit Listener(std::vector<std::string>& log) : log_(log) {}
-        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
         void mark(const plugin::Queue&, std::string_view, plugin::Origin,
                   std::span<const plugin::Mark> marks) override {
             for (const auto& mark : marks) {
@@ -47,21 +44,14 @@ protected:
     private:
         std::vector<std::string>& log_;
     };
-    struct Sleeper final : Waiter {
-        explicit Sleeper(std::vector<std::string>& log) : log_(log) {}
-        void resume() override { log_.emplace_back("wake"); }
-
-    private:
-        std::vector<std::string>& log_;
-    };
 
     AnnounceTest() {
         for (const auto& mesh : {mesh_, second_}) {
             mesh->told = [this](const std::string& line) { log_.push_back("tell " + line); };
         }
         second_->listening = false;
-        parking_.ticket(*place_);
-        EXPECT_TRUE(parking_.park(*place_, std::make_shared<Sleeper>(log_), SteadyTime::max()));
+        park(log_, "wake",
+             {.gate = queue_key(kTenant, "q"), .group = "g", .partition = {}, .labels = {}});
     }
 
     std::vector<std::string> log_;
@@ -72,8 +62,6 @@ protected:
     Announcer announcer_{listening_, parking_, &meshes_};
     test::ManualWorkers workers_;
     Pop pops_{store_, listening_, announcer_, parking_, workers_, ticker_, clock_, {}};
-    std::unique_ptr<Parking::Place> place_ = parking_.enter(
-        {.gate = queue_key(kTenant, "q"), .group = "g", .partition = {}, .labels = {}});
 };
 
 // POST-3, ME-11

@@ -2,6 +2,7 @@
 #include "broker/repairs.hpp"
 #include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_workers.hpp"
 #include "support/scripted_group_store.hpp"
 
@@ -19,12 +20,9 @@ const std::string kTenant{kDefaultTenant};
 /// What a source is told of cursors that moved, and what else happened, in order.
 class GroupsTest : public BrokerParts {
 protected:
-    struct Listener final : plugin::CandidateSource {
+    struct Listener final : test::IdleSource {
         explicit Listener(std::vector<std::string>& log) : log_(log) {}
         plugin::Readiness peek(const plugin::Scope&) override { return readiness; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
         void mark(const plugin::Queue& queue, std::string_view group, plugin::Origin,
                   std::span<const plugin::Mark> marks) override {
             EXPECT_EQ(queue.key, queue_key(kTenant, queue.name));
@@ -48,23 +46,9 @@ protected:
     private:
         std::vector<std::string>& log_;
     };
-    struct Sleeper final : Waiter {
-        Sleeper(std::vector<std::string>& log, std::string name)
-            : log_(log), name_(std::move(name)) {}
-        void resume() override { log_.push_back("wake " + name_); }
 
-    private:
-        std::vector<std::string>& log_;
-        const std::string name_;
-    };
-
-    /// Parks someone; the place ends with the test.
-    void park(const std::string& name, WaitScope scope) {
-        auto place = parking_.enter(scope);
-        parking_.ticket(*place);
-        ASSERT_TRUE(
-            parking_.park(*place, std::make_shared<Sleeper>(log_, name), SteadyTime::max()));
-        places_.push_back(std::move(place));
+    void park(const std::string& name, const WaitScope& scope) {
+        BrokerParts::park(log_, "wake " + name, scope);
     }
     void park_everybody() {
         const auto queue = queue_key(kTenant, "q");
@@ -106,7 +90,6 @@ protected:
     MovedCursors moved_{pops_, announcer_};
     FigureReads figures_{clock_, 30s};
     Groups groups_{group_store_, moved_, figures_, clock_, 30s};
-    std::vector<std::unique_ptr<Parking::Place>> places_;
 
     void seek(std::optional<std::string> partition, SeekOutcome outcome) {
         group_store_.on_seek = [outcome](const Seek&, const auto& done) { done(outcome); };

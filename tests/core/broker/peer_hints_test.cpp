@@ -1,6 +1,7 @@
 #include "broker/peer_hints.hpp"
 #include "core/broker/broker_parts.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_workers.hpp"
 #include "support/recording_mesh.hpp"
 
@@ -31,12 +32,8 @@ plugin::Hint hint_of(HintKind kind, std::string_view tenant, std::string_view qu
 
 class PeerHintsTest : public BrokerParts {
 protected:
-    struct Listener final : plugin::CandidateSource {
+    struct Listener final : test::IdleSource {
         explicit Listener(std::vector<std::string>& log) : log_(log) {}
-        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
         void mark(const plugin::Queue& queue, std::string_view group, plugin::Origin origin,
                   std::span<const plugin::Mark> marks) override {
             EXPECT_EQ(origin, plugin::Origin::peer);
@@ -63,15 +60,6 @@ protected:
     private:
         std::vector<std::string>& log_;
     };
-    struct Sleeper final : Waiter {
-        Sleeper(std::vector<std::string>& log, std::string name)
-            : log_(log), name_(std::move(name)) {}
-        void resume() override { log_.push_back("wake " + name_); }
-
-    private:
-        std::vector<std::string>& log_;
-        const std::string name_;
-    };
 
     void park(const std::string& name, const std::string& gate, const std::string& group = "g",
               std::optional<std::string> partition = {}) {
@@ -80,11 +68,7 @@ protected:
         if (gate.back() == kKeySeparator) {
             scope.labels = std::pair{"n", ""};
         }
-        auto place = parking_.enter(scope);
-        parking_.ticket(*place);
-        ASSERT_TRUE(
-            parking_.park(*place, std::make_shared<Sleeper>(log_, name), SteadyTime::max()));
-        places_.push_back(std::move(place));
+        BrokerParts::park(log_, "wake " + name, scope);
     }
     PeerHints& make(PeerHints::Options options = {}) {
         hints_ = std::make_unique<PeerHints>(
@@ -109,7 +93,6 @@ protected:
     Pop pops_{store_, listening_, announcer_, parking_, workers_, ticker_, clock_, {}};
     Encryption encryption_;
     std::unique_ptr<PeerHints> hints_;
-    std::vector<std::unique_ptr<Parking::Place>> places_;
 };
 
 TEST_F(PeerHintsTest, StoredMarksEverySourceAndWakesAtOnceOnAWorker) {
@@ -275,8 +258,7 @@ TEST_F(PeerHintsTest, F42_WithTenancyWhatNamesNoneIsEveryHoldersAndNeverTheDefau
     EXPECT_EQ(hints_->stats().nobody.value(), 1u);
 }
 
-// ---- what peers get wrong
-// ------------------------------------------------------------------------
+// ---- what peers get wrong -----------------------------------------------------------------------
 
 TEST_F(PeerHintsTest, NamesThatBreakOurLimitsAreLeftOutAndTheRestIsHeard) {
     make();

@@ -2,6 +2,7 @@
 // order, pages come back in any order and any shape, the clock moves, the broker opens and closes.
 #include "broker/reseed.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_workers.hpp"
 #include "support/scripted_store.hpp"
@@ -154,12 +155,8 @@ public:
     }
 
 private:
-    struct Source final : plugin::CandidateSource {
+    struct Source final : test::IdleSource {
         explicit Source(World& world) : world_(world) {}
-        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
         void configured(const plugin::Queue& queue, const plugin::QueueConfig& config) override {
             auto& walk = world_.told(std::stoul(std::string(queue.name)));
             RC_ASSERT(!walk.configured);

@@ -1,5 +1,6 @@
 #include "broker/reseed.hpp"
 #include "model/names.hpp"
+#include "support/idle_source.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_workers.hpp"
 #include "support/recording_source.hpp"
@@ -22,11 +23,7 @@ using testing::SizeIs;
 constexpr std::string_view kTenant = kDefaultTenant;
 
 /// Writes down what it is told, in one list.
-struct Listener final : plugin::CandidateSource {
-    plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-    plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-    void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                std::span<const plugin::Verdict>) override {}
+struct Listener final : test::IdleSource {
     void configured(const plugin::Queue& queue, const plugin::QueueConfig& config) override {
         EXPECT_EQ(queue.key, queue_key(queue.tenant, queue.name));
         say("delay=" + std::to_string(config.delay / 1s) +
@@ -417,11 +414,7 @@ protected:
         EXPECT_EQ(source_->forgotten.size(), woken_.size());
         return source_->forgotten.size();
     }
-    struct Walked final : plugin::CandidateSource {
-        plugin::Readiness peek(const plugin::Scope&) override { return {}; }
-        plugin::Selection take(const plugin::Take&, plugin::Names&) override { return {}; }
-        void settle(const plugin::Scope&, std::unique_ptr<plugin::Cookie>,
-                    std::span<const plugin::Verdict>) override {}
+    struct Walked final : test::IdleSource {
         bool reseed_page(const plugin::Scope&, plugin::Ticket,
                          std::span<const plugin::ReseedRow>) override {
             return true;

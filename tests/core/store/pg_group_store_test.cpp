@@ -1,58 +1,26 @@
 // Every call of the GroupStore port against the schema that the installer made.
 #include "base/json.hpp"
-#include "model/names.hpp"
-#include "store/conninfo.hpp"
-#include "store/installer.hpp"
+#include "core/store/pg_port_fixture.hpp"
 #include "store/pg_group_store.hpp"
-#include "store/pg_session.hpp"
 #include "store/pg_store.hpp"
-#include "support/postgres.hpp"
 
 #include <gmock/gmock.h>
-
-#include <future>
 
 namespace queen::store {
 namespace {
 
 using namespace std::chrono_literals;
-using queen::test::TestPostgres;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr SteadyTime kNever = SteadyTime::max();
-const std::string kTenant{kDefaultTenant};
-const std::string kOtherTenant = "00000000-0000-0000-0000-0000000000aa";
-
-class PgGroupStoreTest : public testing::Test {
+class PgGroupStoreTest : public PgPortTest {
 protected:
-    void SetUp() override {
-        conninfo_ = *complete_conninfo(
-            TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        const auto installed = Installer(conninfo_).run();
-        ASSERT_TRUE(installed) << installed.error().message;
-        executor_ = std::make_unique<Executor>(
-            Executor::Options{.sessions = 4, .spare_threads = 1}, [conninfo = conninfo_] {
-                return std::make_unique<PgSession>(conninfo, StatementLimits{});
-            });
-        const Asker asker(*executor_);
-        store_ = std::make_unique<PgStore>(asker);
-        groups_ = std::make_unique<PgGroupStore>(asker);
-    }
-
-    template <class X, class Call>
-    static Result<X> wait_for(Call&& call) {
-        auto promise = std::make_shared<std::promise<Result<X>>>();
-        call([promise](Result<X> outcome) { promise->set_value(std::move(outcome)); });
-        return promise->get_future().get();
-    }
-
     void push(const std::string& partition, const std::string& id) {
         PushSegment segment{.tenant = kTenant, .queue = "q", .partition = partition, .count = 1};
         segment.hashes = hash_transaction_id(id).view();
         segment.blob = "x";
         const auto pushed = wait_for<std::vector<PushOutcome>>(
-            [&](auto done) { store_->push(kNever, {segment}, done); });
+            [&](auto done) { store_.push(kNever, {segment}, done); });
         ASSERT_TRUE(pushed) << pushed.error().message;
     }
     std::size_t pop(const std::string& group) {
@@ -60,20 +28,18 @@ protected:
         args.worker = "w";
         args.max_partitions = 10;
         const auto popped =
-            wait_for<PopResult>([&](auto done) { store_->pop_wildcard(kNever, args, done); });
+            wait_for<PopResult>([&](auto done) { store_.pop_wildcard(kNever, args, done); });
         return popped->partitions.size();
     }
     Result<SeekOutcome> seek(Seek where) {
-        return wait_for<SeekOutcome>([&](auto done) { groups_->seek(kNever, where, done); });
+        return wait_for<SeekOutcome>([&](auto done) { groups_.seek(kNever, where, done); });
     }
     std::vector<Repair> repairs() {
-        return *wait_for<std::vector<Repair>>([&](auto done) { groups_->repairs(kNever, done); });
+        return *wait_for<std::vector<Repair>>([&](auto done) { groups_.repairs(kNever, done); });
     }
 
-    std::string conninfo_;
-    std::unique_ptr<Executor> executor_;
-    std::unique_ptr<PgStore> store_;
-    std::unique_ptr<PgGroupStore> groups_;
+    PgStore store_{Asker(*executor_)};
+    PgGroupStore groups_{Asker(*executor_)};
 };
 
 TEST_F(PgGroupStoreTest, SeeksMoveAndLeaveRepairs) {
@@ -93,9 +59,8 @@ TEST_F(PgGroupStoreTest, SeeksMoveAndLeaveRepairs) {
     EXPECT_EQ(after_whole[0].queue + after_whole[0].group, "qg");
     EXPECT_FALSE(after_whole[0].partition || after_whole[0].partition_id.known());
 
-    ASSERT_TRUE(wait_for<std::string>([&](auto done) {
-        store_->configure(kNever, kTenant, "q", R"({"windowBuffer":1})", done);
-    }));
+    ASSERT_TRUE(wait_for<std::string>(
+        [&](auto done) { store_.configure(kNever, kTenant, "q", R"({"windowBuffer":1})", done); }));
     ASSERT_EQ(pop("h"), 0u);
     const auto one = seek({.tenant = kTenant,
                            .queue = "q",
@@ -148,19 +113,19 @@ TEST_F(PgGroupStoreTest, ListsAndDetailsAreTheProcedures) {
     push("p", "1");
     pop("g");
     const auto list =
-        wait_for<std::string>([&](auto done) { groups_->list_groups(kNever, kTenant, done); });
+        wait_for<std::string>([&](auto done) { groups_.list_groups(kNever, kTenant, done); });
     ASSERT_TRUE(list) << list.error().message;
     EXPECT_EQ(json::Document::parse(*list)->root().at(0)["name"].string(), "g");
-    EXPECT_EQ(*wait_for<std::string>(
-                  [&](auto done) { groups_->list_groups(kNever, kOtherTenant, done); }),
-              "[]");
+    EXPECT_EQ(
+        *wait_for<std::string>([&](auto done) { groups_.list_groups(kNever, kOtherTenant, done); }),
+        "[]");
     const auto lagging =
-        wait_for<std::string>([&](auto done) { groups_->lagging(kNever, kTenant, 0s, 10, done); });
+        wait_for<std::string>([&](auto done) { groups_.lagging(kNever, kTenant, 0s, 10, done); });
     ASSERT_TRUE(lagging) << lagging.error().message;
     EXPECT_EQ(json::Document::parse(*lagging)->root().at(0)["partition_name"].string(), "p");
     const auto detail = [&](const std::string& group, std::optional<std::string> queue) {
         return *wait_for<std::optional<std::string>>(
-            [&](auto done) { groups_->group_detail(kNever, kTenant, group, queue, done); });
+            [&](auto done) { groups_.group_detail(kNever, kTenant, group, queue, done); });
     };
     EXPECT_TRUE(detail("g", {}));
     EXPECT_TRUE(detail("g", "q"));
@@ -173,7 +138,7 @@ TEST_F(PgGroupStoreTest, SubscriptionsMoveAndGroupsGo) {
     pop("g");
     const auto subscribe = [&](const std::string& group) {
         return *wait_for<std::int64_t>([&](auto done) {
-            groups_->subscribe(kNever, kTenant, group, WallTime(std::chrono::seconds(7)), done);
+            groups_.subscribe(kNever, kTenant, group, WallTime(std::chrono::seconds(7)), done);
         });
     };
     EXPECT_EQ(subscribe("g"), 1);
@@ -181,7 +146,7 @@ TEST_F(PgGroupStoreTest, SubscriptionsMoveAndGroupsGo) {
     const auto remove = [&](const std::string& group, std::optional<std::string> queue,
                             bool subscriptions) {
         return *wait_for<RemovedGroup>([&](auto done) {
-            groups_->remove_group(kNever, kTenant, group, queue, subscriptions, done);
+            groups_.remove_group(kNever, kTenant, group, queue, subscriptions, done);
         });
     };
     const auto kept = remove("g", "q", false);

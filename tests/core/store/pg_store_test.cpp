@@ -1,11 +1,7 @@
 // Every call of the Store port against the schema that the installer made.
 #include "base/text.hpp"
-#include "model/names.hpp"
-#include "store/conninfo.hpp"
-#include "store/installer.hpp"
-#include "store/pg_session.hpp"
+#include "core/store/pg_port_fixture.hpp"
 #include "store/pg_store.hpp"
-#include "support/postgres.hpp"
 #include "support/sql_session.hpp"
 
 #include <gmock/gmock.h>
@@ -17,15 +13,10 @@ namespace queen::store {
 namespace {
 
 using namespace std::chrono_literals;
-using queen::test::TestPostgres;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-constexpr SteadyTime kNever = SteadyTime::max();
-const std::string kTenant{kDefaultTenant};
-const std::string kOtherTenant = "00000000-0000-0000-0000-0000000000aa";
 
 /// A segment of frames that nobody will look into: the store takes blobs as they are.
 PushSegment segment(std::string queue, std::string partition, std::vector<std::string> ids,
@@ -53,33 +44,12 @@ PopArgs pop_args(std::string queue, std::string worker, std::string group = "g")
 
 class PgStoreTest : public testing::Test {
 protected:
-    static inline std::string database;
-    std::unique_ptr<Executor> executor;
-    std::unique_ptr<PgStore> store;
+    static inline std::string conninfo; ///< of one database for all tests
+    const std::unique_ptr<Executor> executor = sessions_of(conninfo);
+    const std::unique_ptr<PgStore> store = std::make_unique<PgStore>(Asker(*executor));
 
-    static void SetUpTestSuite() {
-        database = TestPostgres::shared().create_database();
-        const auto installed = Installer(conninfo()).run();
-        ASSERT_TRUE(installed) << installed.error().message;
-    }
-    static std::string conninfo() {
-        return *complete_conninfo(TestPostgres::shared().conninfo(database));
-    }
-    void SetUp() override {
-        executor =
-            std::make_unique<Executor>(Executor::Options{.sessions = 4, .spare_threads = 1}, [] {
-                return std::make_unique<PgSession>(conninfo(), StatementLimits{});
-            });
-        store = std::make_unique<PgStore>(Asker(*executor));
-    }
+    static void SetUpTestSuite() { conninfo = installed_database(); }
 
-    /// Makes a call with a continuation of our own and waits for its outcome.
-    template <class X, class Call>
-    static Result<X> wait_for(Call&& call) {
-        auto promise = std::make_shared<std::promise<Result<X>>>();
-        call([promise](Result<X> outcome) { promise->set_value(std::move(outcome)); });
-        return promise->get_future().get();
-    }
     template <class X>
     static X value(Result<X> result) {
         EXPECT_TRUE(result) << result.error().message << " [" << result.error().sqlstate << "]";
@@ -324,7 +294,7 @@ TEST_F(PgStoreTest, DeadLettersAreAskedForAndFiled) {
     EXPECT_EQ(filed.acked, 2);
     EXPECT_TRUE(filed.lease_released);
     EXPECT_FALSE(filed.covered);
-    queen::test::SqlSession sql(conninfo());
+    queen::test::SqlSession sql(conninfo);
     EXPECT_EQ(sql.one("select concat_ws(' ', l.message_id, l.transaction_id, l.trace_id, "
                       "l.producer_sub, encode(l.payload, 'hex'), l.encrypted, l.error, "
                       "l.retry_count, s.created_at = l.created_at) from queen.log_dlq l join "

@@ -1,52 +1,24 @@
 // Every call of the TimerStore port against the schema that the installer made.
 #include "base/text.hpp"
-#include "model/names.hpp"
-#include "store/conninfo.hpp"
-#include "store/installer.hpp"
-#include "store/pg_session.hpp"
+#include "core/store/pg_port_fixture.hpp"
 #include "store/pg_timer_store.hpp"
-#include "support/postgres.hpp"
 #include "support/sql_session.hpp"
 
 #include <gmock/gmock.h>
-
-#include <future>
 
 namespace queen::store {
 namespace {
 
 using namespace std::chrono_literals;
 using queen::test::SqlSession;
-using queen::test::TestPostgres;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr SteadyTime kNever = SteadyTime::max();
 constexpr TimerShardSet kAll = ~TimerShardSet{0};
-const std::string kTenant{kDefaultTenant};
-const std::string kOtherTenant = "00000000-0000-0000-0000-0000000000aa";
 using Kind = TimerVerdict::Kind;
 
-class PgTimerStoreTest : public testing::Test {
+class PgTimerStoreTest : public PgPortTest {
 protected:
-    void SetUp() override {
-        conninfo_ = *complete_conninfo(
-            TestPostgres::shared().conninfo(TestPostgres::shared().create_database()));
-        const auto installed = Installer(conninfo_).run();
-        ASSERT_TRUE(installed) << installed.error().message;
-        executor_ = std::make_unique<Executor>(
-            Executor::Options{.sessions = 4, .spare_threads = 1}, [conninfo = conninfo_] {
-                return std::make_unique<PgSession>(conninfo, StatementLimits{});
-            });
-        timers_ = std::make_unique<PgTimerStore>(Asker(*executor_));
-    }
-
-    template <class X, class Call>
-    static Result<X> wait_for(Call&& call) {
-        auto promise = std::make_shared<std::promise<Result<X>>>();
-        call([promise](Result<X> outcome) { promise->set_value(std::move(outcome)); });
-        return promise->get_future().get();
-    }
     static Uuid id_of(unsigned char n) {
         Uuid id;
         id.bytes.fill(n);
@@ -66,19 +38,19 @@ protected:
     Result<std::vector<TimerVerdict>> apply(std::vector<TimerOp> ops,
                                             const std::string& tenant = kTenant) {
         return wait_for<std::vector<TimerVerdict>>([&](auto done) {
-            timers_->apply(kNever, {tenant, "sub", ops}, done);
+            timers_.apply(kNever, {tenant, "sub", ops}, done);
         });
     }
     Result<std::vector<ClaimedTimer>> claim(TimerClaim what = {}) {
         return wait_for<std::vector<ClaimedTimer>>(
-            [&](auto done) { timers_->claim(kNever, what, done); });
+            [&](auto done) { timers_.claim(kNever, what, done); });
     }
     std::optional<WaitingTimer> peek(const std::string& key) {
         return *wait_for<std::optional<WaitingTimer>>(
-            [&](auto done) { timers_->peek(kNever, kTenant, "q", key, done); });
+            [&](auto done) { timers_.peek(kNever, kTenant, "q", key, done); });
     }
     Result<TimersDue> due() {
-        return wait_for<TimersDue>([&](auto done) { timers_->due(kNever, kAll, 10, done); });
+        return wait_for<TimersDue>([&](auto done) { timers_.due(kNever, kAll, 10, done); });
     }
     static TimerClaimKey key_of(const ClaimedTimer& timer) {
         return {timer.tenant, timer.queue, timer.key, timer.token};
@@ -99,12 +71,10 @@ protected:
     }
     Result<std::vector<TimerFired>> fire(std::vector<TimerFire::Segment> segments) {
         return wait_for<std::vector<TimerFired>>(
-            [&](auto done) { timers_->fire(kNever, {segments}, done); });
+            [&](auto done) { timers_.fire(kNever, {segments}, done); });
     }
 
-    std::string conninfo_;
-    std::unique_ptr<Executor> executor_;
-    std::unique_ptr<PgTimerStore> timers_;
+    PgTimerStore timers_{Asker(*executor_)};
 };
 
 TEST_F(PgTimerStoreTest, SetsReplacesAndCancels) {
@@ -153,7 +123,7 @@ TEST_F(PgTimerStoreTest, ShowsWhatWaits) {
 
     const auto list = [&](std::string after, std::int32_t limit) {
         return *wait_for<TimerPage>(
-            [&](auto done) { timers_->list(kNever, kTenant, "q", after, limit, done); });
+            [&](auto done) { timers_.list(kNever, kTenant, "q", after, limit, done); });
     };
     const auto first = list("", 2);
     ASSERT_EQ(first.rows.size(), 2u);
@@ -163,9 +133,9 @@ TEST_F(PgTimerStoreTest, ShowsWhatWaits) {
     const auto second = list("a2", 2);
     ASSERT_EQ(second.rows.size(), 1u);
     EXPECT_FALSE(second.truncated);
-    EXPECT_EQ(*wait_for<std::int64_t>(
-                  [&](auto done) { timers_->count(kNever, kTenant, "q", "a", done); }),
-              2);
+    EXPECT_EQ(
+        *wait_for<std::int64_t>([&](auto done) { timers_.count(kNever, kTenant, "q", "a", done); }),
+        2);
 }
 
 TEST_F(PgTimerStoreTest, ClaimsAndFires) {
@@ -221,8 +191,7 @@ TEST_F(PgTimerStoreTest, HandsBackAndFilesWhatIsExhausted) {
                    .error = "it does not fit",
                    .counted = true,
                    .attempts = 1};
-    const auto failed =
-        wait_for<TimerFailed>([&](auto done) { timers_->fail(kNever, what, done); });
+    const auto failed = wait_for<TimerFailed>([&](auto done) { timers_.fail(kNever, what, done); });
     ASSERT_TRUE(failed) << failed.error().message;
     EXPECT_EQ(failed->failed, 1);
     ASSERT_EQ(failed->exhausted.size(), 1u);
@@ -231,7 +200,7 @@ TEST_F(PgTimerStoreTest, HandsBackAndFilesWhatIsExhausted) {
     EXPECT_EQ(peek("a")->attempts, 1);
     EXPECT_EQ(peek("a")->last_error, "it does not fit");
     EXPECT_EQ(*wait_for<std::int64_t>(
-                  [&](auto done) { timers_->dead_letter(kNever, failed->exhausted, 1, done); }),
+                  [&](auto done) { timers_.dead_letter(kNever, failed->exhausted, 1, done); }),
               1);
     EXPECT_FALSE(peek("a"));
 }
