@@ -29,20 +29,6 @@ bool is_server_owned(std::string_view name) {
            std::find(kServerOwned.begin(), kServerOwned.end(), name) != kServerOwned.end();
 }
 
-/// Takes any document: the parse itself is the check.
-class AnyDocument final : public json::Events {
-public:
-    bool null(std::size_t, std::size_t) override { return true; }
-    bool boolean(bool, std::size_t, std::size_t) override { return true; }
-    bool number(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool string(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool key(std::string_view) override { return true; }
-    bool begin_object(std::size_t) override { return true; }
-    bool end_object(std::size_t) override { return true; }
-    bool begin_array(std::size_t) override { return true; }
-    bool end_array(std::size_t) override { return true; }
-};
-
 bool is_number(std::string_view bytes) {
     return !bytes.empty() &&
            (bytes.front() == '-' || (bytes.front() >= '0' && bytes.front() <= '9'));
@@ -439,8 +425,7 @@ bool TimerOps::read_payload(TimerOp& op) {
         }
         unpacked = std::move(*bytes);
     }
-    AnyDocument document;
-    if (auto ok = json::parse(op.payload_zstd ? unpacked : *payload, document); !ok) {
+    if (auto ok = json::check(op.payload_zstd ? unpacked : *payload); !ok) {
         return refuse("timers_payload_not_json", "payload: " + ok.error().message);
     }
     op.payload = std::move(*payload);
