@@ -276,13 +276,9 @@ void TimerOps::member(std::string_view name) {
 }
 
 void TimerOps::value(std::string_view bytes, BodyEvents::Scalar kind, std::string_view text) {
-    if (field_ == nullptr) {
-        return;
+    if (field_ != nullptr) {
+        field_->put(bytes, kind, text);
     }
-    field_->given = kind != BodyEvents::Scalar::null;
-    field_->is_string = kind == BodyEvents::Scalar::string;
-    field_->text = text;
-    field_->bytes = field_->is_string ? std::string_view() : bytes;
 }
 
 bool TimerOps::end_op() {
@@ -375,7 +371,7 @@ bool TimerOps::read_delay(TimerOp& op) {
         std::chrono::duration_cast<std::chrono::milliseconds>(limits_.max_horizon).count());
     // The text is a JSON number, so the program's locale, which is "C", can read all of it; what is
     // beyond a double becomes infinite.
-    const double delay = std::strtod(fields_.delay.bytes.c_str(), nullptr);
+    const double delay = std::strtod(std::string(fields_.delay.bytes).c_str(), nullptr);
     if (delay > horizon) {
         return refuse(
             "timers_horizon",
