@@ -61,6 +61,10 @@ std::string to_plain(json::Value value) {
     return to_json(value);
 }
 
+std::string on_or_off(json::Value value) {
+    return value.boolean() == true ? "on" : "off";
+}
+
 json::Value at_path(json::Value value, std::string_view path) {
     while (true) {
         const std::size_t dot = path.find('.');
