@@ -1,16 +1,12 @@
 #include "cluster.hpp"
 
 #include "base/clock.hpp"
-#include "pause.hpp"
-#include "scrape.hpp"
 
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 
 namespace queen::bench {
-
-using namespace std::chrono_literals;
 
 Used& Used::operator+=(const Used& other) {
     wall += other.wall;
@@ -75,17 +71,6 @@ std::string plugins(const std::vector<std::string>& more) {
         text += "  - " + entry + "\n";
     }
     return text;
-}
-
-void await_figure(std::uint16_t port, std::string_view family, double least) {
-    for (int tries = 0; tries < 1200; ++tries) {
-        if (Scrape::of(port).sum(family) >= least) {
-            return;
-        }
-        pause(50ms);
-    }
-    throw std::runtime_error(std::string(family) + " stayed below " + std::to_string(least) +
-                             " for a minute");
 }
 
 } // namespace queen::bench

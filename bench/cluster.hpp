@@ -49,8 +49,4 @@ private:
 /// A list of plugins for the configuration. @param more further entries, each `{name: ..., ...}`
 std::string plugins(const std::vector<std::string>& more);
 
-/// Waits until the broker's page shows at least that much of a family.
-/// @throws std::runtime_error after a minute
-void await_figure(std::uint16_t port, std::string_view family, double least);
-
 } // namespace queen::bench

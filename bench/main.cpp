@@ -6,6 +6,7 @@
 
 #include <sys/resource.h>
 
+#include <iomanip>
 #include <iostream>
 #include <sstream>
 
@@ -36,20 +37,6 @@ constexpr Flag kFlags[] = {
     {"pending", "N", "vacuum: timers that stay (10000)"},
     {"help", "", "this text"},
 };
-
-void usage(std::ostream& out) {
-    out << "queen-bench ack|mesh|parked|sparse|timers|vacuum [options]\n\n"
-           "  ack      whole batches: acks by their hashes and by position\n"
-           "  mesh     two brokers: hints not at all, over TCP, over LISTEN/NOTIFY\n"
-           "  sparse   a few busy partitions of a large queue: cost of a delivered message\n"
-           "  parked   pops that wait: memory, threads, statements, and who is woken\n"
-           "  timers   how late they are, and 100,000 due at once, beside pushes\n"
-           "  vacuum   a steady flow of timers: autovacuum and fillfactor of their table\n\n";
-    for (const auto& flag : kFlags) {
-        out << "  --" << flag.name << (flag.value.empty() ? "" : " ") << flag.value << "\n        "
-            << flag.meaning << "\n";
-    }
-}
 
 std::vector<std::string> split(const std::string& list) {
     std::vector<std::string> parts;
@@ -184,6 +171,31 @@ int vacuumed(const Arguments& arguments) {
     return 0;
 }
 
+struct Scenario {
+    std::string_view name, meaning;
+    int (*run)(const Arguments& arguments);
+};
+constexpr Scenario kScenarios[] = {
+    {"ack", "whole batches: acks by their hashes and by position", acked},
+    {"mesh", "two brokers: hints not at all, over TCP, over LISTEN/NOTIFY", meshed},
+    {"sparse", "a few busy partitions of a large queue: cost of a delivered message", sparse},
+    {"parked", "pops that wait: memory, threads, statements, and who is woken", parked},
+    {"timers", "how late they are, and 100,000 due at once, beside pushes", timed},
+    {"vacuum", "a steady flow of timers: autovacuum and fillfactor of their table", vacuumed},
+};
+
+void usage(std::ostream& out) {
+    out << "queen-bench SCENARIO [options]\n\n" << std::left;
+    for (const auto& scenario : kScenarios) {
+        out << "  " << std::setw(9) << scenario.name << scenario.meaning << "\n";
+    }
+    out << "\n";
+    for (const auto& flag : kFlags) {
+        out << "  --" << flag.name << (flag.value.empty() ? "" : " ") << flag.value << "\n        "
+            << flag.meaning << "\n";
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -198,23 +210,10 @@ int main(int argc, char** argv) {
     }
     raise_descriptor_limit();
     try {
-        if (arguments->words().front() == "ack") {
-            return acked(*arguments);
-        }
-        if (arguments->words().front() == "mesh") {
-            return meshed(*arguments);
-        }
-        if (arguments->words().front() == "sparse") {
-            return sparse(*arguments);
-        }
-        if (arguments->words().front() == "parked") {
-            return parked(*arguments);
-        }
-        if (arguments->words().front() == "timers") {
-            return timed(*arguments);
-        }
-        if (arguments->words().front() == "vacuum") {
-            return vacuumed(*arguments);
+        for (const auto& scenario : kScenarios) {
+            if (arguments->words().front() == scenario.name) {
+                return scenario.run(*arguments);
+            }
         }
     } catch (const std::exception& e) {
         std::cerr << "queen-bench: " << e.what() << "\n";

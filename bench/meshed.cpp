@@ -11,6 +11,7 @@
 #include "quantiles.hpp"
 #include "queenctl/text_table.hpp"
 #include "scenario.hpp"
+#include "scrape.hpp"
 #include "subject.hpp"
 #include "support/api.hpp"
 

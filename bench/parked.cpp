@@ -49,17 +49,6 @@ std::vector<std::size_t> answered(const Clients& clients, std::chrono::milliseco
     return ready;
 }
 
-/// Waits until that many pops are parked.
-void await_parked(std::uint16_t port, std::int64_t pops) {
-    for (int tries = 0; tries < 600; ++tries) {
-        if (Scrape::of(port).sum("queen_parked_pops") >= static_cast<double>(pops)) {
-            return;
-        }
-        pause(std::chrono::milliseconds(50));
-    }
-    throw std::runtime_error("the pops did not park within 30 s");
-}
-
 struct Row {
     std::int64_t threads = 0;
     double bytes_each = 0;
@@ -80,7 +69,7 @@ Row measure(const std::string& source, const Layout& layout, const Parked& parke
             "GET", Api::pop_target(layout.queue(i),
                                    "wait=true&timeout=60000&consumerGroup=" + layout.group(i)));
     }
-    await_parked(subject.port(), parked.pops);
+    await_figure(subject.port(), "queen_parked_pops", static_cast<double>(parked.pops));
     // The first look of a group registers it, and the second begins its ring: not what is asked.
     pause(std::chrono::seconds(3));
     Row row;

@@ -9,8 +9,8 @@
 namespace queen::bench {
 
 /// Connections that push one message after the other, each as soon as the last one is answered,
-/// until the object ends. Each has partitions of its own, 8 of them in turn. Locks: mutex_ is a
-/// leaf.
+/// until the object ends. Each has partitions of its own, 8 of them in turn.
+/// Locks: mutex_ is a leaf.
 class Producers {
 public:
     Producers(std::uint16_t port, const std::string& queue, std::int64_t connections);

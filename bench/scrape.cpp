@@ -1,5 +1,6 @@
 #include "scrape.hpp"
 
+#include "pause.hpp"
 #include "support/http_client.hpp"
 
 #include <cstdlib>
@@ -82,6 +83,17 @@ Scrape Scrape::since(const Scrape& before) const {
         }
     }
     return difference;
+}
+
+void await_figure(std::uint16_t port, std::string_view family, double least) {
+    for (int tries = 0; tries < 1200; ++tries) {
+        if (Scrape::of(port).sum(family) >= least) {
+            return;
+        }
+        pause(std::chrono::milliseconds(50));
+    }
+    throw std::runtime_error(std::string(family) + " stayed below " + std::to_string(least) +
+                             " for a minute");
 }
 
 } // namespace queen::bench

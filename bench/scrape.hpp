@@ -24,4 +24,8 @@ private:
     std::map<std::string, double, std::less<>> series_;
 };
 
+/// Waits until the broker's page shows at least that much of a family.
+/// @throws std::runtime_error after a minute
+void await_figure(std::uint16_t port, std::string_view family, double least);
+
 } // namespace queen::bench

@@ -2,8 +2,9 @@
 --
 -- Isolation: READ COMMITTED, one statement, so its transaction is the caller's. Whatever cannot be
 -- done raises and takes everything back, the queues and partitions it made included.
--- Lock order: timers, which go first (TX-2), then that of a push (queue creation keys, queues, log_partitions by id), then
--- log_consumers by (partition, group), all of them before the first is changed, then leaves.
+-- Lock order: timers, which go first (TX-2), then that of a push (queue creation keys, queues,
+-- log_partitions by id), then log_consumers by (partition, group), all of them before the first is
+-- changed, then leaves.
 -- Nothing takes partitions after cursors, so a transaction, a push, an ack and another transaction
 -- cannot wait for each other in a circle (LK-1, LK-2). One that brings letters locks their queues
 -- FOR KEY SHARE between the keys and the partitions, since log_dlq refers to queues.

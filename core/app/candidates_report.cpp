@@ -11,6 +11,18 @@ bool is_source(const pluginhost::PluginStatus& status) {
            status.kinds.end();
 }
 
+/// {kind: count} of what a plugin did wrong; what never happened is left out.
+void write_faults(json::Writer& writer, const pluginhost::FaultCounts& faults) {
+    writer.begin_object();
+    for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
+        if (const auto count = faults.by_kind.at(kind); count > 0) {
+            writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
+                .integer(static_cast<std::int64_t>(count));
+        }
+    }
+    writer.end_object();
+}
+
 } // namespace
 
 void CandidateFigures::add(std::string_view name, double value) {
@@ -45,14 +57,15 @@ void CandidateFigures::write(json::Writer& writer) const {
     writer.end_object();
 }
 
-void write_faults(json::Writer& writer, const pluginhost::FaultCounts& faults) {
-    writer.begin_object();
-    for (std::size_t kind = 0; kind < pluginhost::kFaultKinds; ++kind) {
-        if (const auto count = faults.by_kind.at(kind); count > 0) {
-            writer.key(to_string(static_cast<pluginhost::Fault>(kind)))
-                .integer(static_cast<std::int64_t>(count));
-        }
-    }
+void write_plugin(json::Writer& writer, const pluginhost::PluginStatus& status,
+                  const CandidateFigures& figures) {
+    writer.begin_object().key("name").string(status.name).key("id").string(status.id);
+    writer.key("version").string(status.version).key("loaded").boolean(status.loaded);
+    writer.key("paused").boolean(status.paused).key("verdict").string(status.verdict);
+    writer.key("faults");
+    write_faults(writer, status.faults);
+    writer.key("stats");
+    figures.write(writer);
     writer.end_object();
 }
 
@@ -68,14 +81,7 @@ void write_candidates(json::Writer& writer, std::string_view default_source,
         if (const auto source = plugins.source(status.name)) {
             source->stats(figures);
         }
-        writer.begin_object().key("name").string(status.name).key("id").string(status.id);
-        writer.key("version").string(status.version).key("loaded").boolean(status.loaded);
-        writer.key("paused").boolean(status.paused).key("verdict").string(status.verdict);
-        writer.key("faults");
-        write_faults(writer, status.faults);
-        writer.key("stats");
-        figures.write(writer);
-        writer.end_object();
+        write_plugin(writer, status, figures);
     }
     writer.end_array().end_object();
 }

@@ -36,7 +36,8 @@ void write_candidates(json::Writer& writer, std::string_view default_source,
 /// What became of each plugin, and what it did wrong since: the value of `plugins` in GET /status.
 void write_status(json::Writer& writer, const std::vector<pluginhost::PluginStatus>& plugins);
 
-/// {kind: count} of what a plugin did wrong; what never happened is left out.
-void write_faults(json::Writer& writer, const pluginhost::FaultCounts& faults);
+/// {name, id, version, loaded, paused, verdict, faults, stats} of a plugin that was asked.
+void write_plugin(json::Writer& writer, const pluginhost::PluginStatus& status,
+                  const CandidateFigures& figures);
 
 } // namespace queen::app

@@ -127,17 +127,9 @@ void write_mesh(json::Writer& writer, const broker::Meshes& meshes,
         const auto mesh = std::find_if(asked.begin(), asked.end(), [&](const Asked& each) {
             return each.entry->name == status.name;
         });
-        if (mesh == asked.end()) {
-            continue;
+        if (mesh != asked.end()) {
+            write_plugin(writer, status, mesh->figures);
         }
-        writer.begin_object().key("name").string(status.name).key("id").string(status.id);
-        writer.key("version").string(status.version).key("loaded").boolean(status.loaded);
-        writer.key("paused").boolean(status.paused).key("verdict").string(status.verdict);
-        writer.key("faults");
-        write_faults(writer, status.faults);
-        writer.key("stats");
-        mesh->figures.write(writer);
-        writer.end_object();
     }
     writer.end_array().end_object();
 }

@@ -37,6 +37,8 @@ public:
 /// @errors invalid_argument with the parser's text and byte position; also when a handler stopped
 /// it (message "stopped": the handler knows why).
 Result<void> parse(std::string_view text, Events& events);
+/// Whether the text is one document. @errors as parse
+Result<void> check(std::string_view text);
 
 enum class Kind { missing, null, boolean, number, string, array, object };
 

@@ -31,15 +31,6 @@ std::optional<QueueSettings> settings_in(std::string_view answer) {
                          std::chrono::milliseconds(min_wait.value_or(0))};
 }
 
-plugin::Hint hint(plugin::HintKind kind, std::string_view tenant, std::string_view queue) {
-    return {.kind = kind,
-            .tenant = tenant,
-            .queue = queue,
-            .partition = {},
-            .group = {},
-            .subject = {}};
-}
-
 } // namespace
 
 Admin::Admin(Store& store, Pop& pop, Announcer& announcer, const Clock& clock,
@@ -57,8 +48,9 @@ void Admin::configure(std::string tenant, std::string queue, std::string options
                              settings->visible.read_at = clock_.now();
                              pop_.configured(tenant, queue, *settings);
                              announcer_.configured(tenant, queue, settings->visible);
-                             announcer_.tell_peers(
-                                 hint(plugin::HintKind::configured, tenant, queue));
+                             announcer_.tell_peers({.kind = plugin::HintKind::configured,
+                                                    .tenant = tenant,
+                                                    .queue = queue});
                          }
                          done(std::move(answer));
                      });
@@ -70,8 +62,9 @@ void Admin::delete_queue(std::string tenant, std::string queue, Done<bool> done)
                             if (deleted && *deleted) {
                                 pop_.forget(tenant, queue);
                                 announcer_.forget(tenant, queue, {});
-                                announcer_.tell_peers(
-                                    hint(plugin::HintKind::deleted, tenant, queue));
+                                announcer_.tell_peers({.kind = plugin::HintKind::deleted,
+                                                       .tenant = tenant,
+                                                       .queue = queue});
                             }
                             done(std::move(deleted));
                         });

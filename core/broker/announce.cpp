@@ -34,9 +34,7 @@ void Announcer::arrived(std::string_view tenant, std::string_view queue, plugin:
         hints.push_back({.kind = plugin::HintKind::stored,
                          .tenant = tenant,
                          .queue = queue,
-                         .partition = partition,
-                         .group = {},
-                         .subject = {}});
+                         .partition = partition});
     }
     meshes_->publish(hints);
 }

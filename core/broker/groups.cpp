@@ -22,8 +22,7 @@ void MovedCursors::made(const Repair& repair) {
          .tenant = repair.tenant,
          .queue = repair.queue,
          .partition = repair.partition ? std::string_view(*repair.partition) : std::string_view(),
-         .group = repair.group,
-         .subject = {}});
+         .group = repair.group});
 }
 
 void Groups::list(const std::string& tenant, Done<std::optional<std::string>> done) {

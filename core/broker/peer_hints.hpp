@@ -7,9 +7,10 @@
 //
 //   stored      every source gets a mark, and who waits is woken at once
 //   moved       who waits for the group is woken, and the repairs are read now (repairs.hpp)
-//   configured  what is remembered of the queue is dropped, its settings are read, sources hear
-//   them deleted     what is remembered of the queue is dropped, by sources too, and who waits is
-//   woken switched    the switches are read now
+//   configured  what is remembered of the queue is dropped, its settings are read and told to
+//               sources
+//   deleted     what is remembered of the queue is dropped, by sources too, and who waits is woken
+//   switched    the switches are read now
 //
 // Who is woken looks, and a look that is not needed costs one claim. What is lost here, dropped or
 // left out costs what a lost frame costs: the time until brokers look for themselves. And nothing

@@ -35,6 +35,11 @@ TimerClaimKey key_of(const ClaimedTimer& row) {
     return {row.tenant, row.queue, row.key, row.token};
 }
 
+/// As the store takes it.
+std::int32_t limit(std::uint32_t value) {
+    return static_cast<std::int32_t>(std::min<std::uint32_t>(value, INT32_MAX));
+}
+
 /// Appends the row's message to the frames of its segment, as it was staged (ENC-4).
 Result<void> append_row(std::string& frames, const ClaimedTimer& row, std::string& unpacked) {
     std::string_view payload = row.payload;
@@ -98,8 +103,7 @@ bool TimerFiring::due(TimerCall call, plugin::TimerShards shards, std::uint32_t 
     if (stopped_) {
         return false;
     }
-    store_.due(deadline(), shards,
-               static_cast<std::int32_t>(std::min<std::uint32_t>(cap, INT32_MAX)),
+    store_.due(deadline(), shards, limit(cap),
                [self = shared_from_this(), call](const Result<TimersDue>& due) {
                    if (!due) {
                        self->refuse(call, due.error());
@@ -129,9 +133,6 @@ bool TimerFiring::claim(TimerCall call, plugin::TimerShards shards, Nanoseconds 
         answer(call, off);
         return true;
     }
-    const auto limit = [](std::uint32_t value) {
-        return static_cast<std::int32_t>(std::min<std::uint32_t>(value, INT32_MAX));
-    };
     const std::uint32_t asked = std::min(rows, fitting_.load());
     store_.claim(deadline(),
                  {.shards = shards,

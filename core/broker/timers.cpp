@@ -1,5 +1,6 @@
 #include "broker/timers.hpp"
 
+#include "broker/lost_race.hpp"
 #include "model/segment.hpp"
 
 #include <algorithm>
@@ -9,12 +10,8 @@
 namespace queen::broker {
 namespace {
 
-/// A statement that only lost a race (deadlock, serialization) is sent again this often.
+/// A statement that only lost a race is sent again this often.
 constexpr int kTries = 3;
-
-bool lost_a_race(const Error& error) {
-    return error.sqlstate == "40001" || error.sqlstate == "40P01";
-}
 
 bool sets(const TimerOp& op) noexcept {
     return op.kind != TimerOp::Kind::cancel;
@@ -35,6 +32,19 @@ std::map<std::string, std::vector<std::size_t>> queues_of(const std::vector<Time
 
 std::string timer_text(std::size_t index) {
     return "timer " + std::to_string(index) + ": ";
+}
+
+void ring(std::span<const TimerVerdict> verdicts, const Clock& clock,
+          const TimersScheduled& scheduled) {
+    std::optional<std::chrono::microseconds> left;
+    for (const auto& verdict : verdicts) {
+        if (verdict.set()) {
+            left = std::min(left.value_or(verdict.left), verdict.left);
+        }
+    }
+    if (left && scheduled) {
+        scheduled(clock.now() + *left);
+    }
 }
 
 Timers::Timers(TimerStore& store, FormStore& forms, const Clock& clock, Options options)
@@ -134,23 +144,10 @@ void Timers::send(std::shared_ptr<const TimerCallOps> call, int tries, Done<Verd
                                          "the store answered for another number of timers");
                      }
                      if (verdicts) {
-                         ring(*verdicts);
+                         ring(*verdicts, clock_, options_.scheduled);
                      }
                      done(std::move(verdicts));
                  });
-}
-
-void Timers::ring(const Verdicts& verdicts) const {
-    std::optional<std::chrono::microseconds> left;
-    for (const auto& verdict : verdicts) {
-        if (verdict.kind == TimerVerdict::Kind::scheduled ||
-            verdict.kind == TimerVerdict::Kind::rescheduled) {
-            left = std::min(left.value_or(verdict.left), verdict.left);
-        }
-    }
-    if (left && options_.scheduled) {
-        options_.scheduled(clock_.now() + *left);
-    }
 }
 
 void Timers::peek(std::string tenant, std::string queue, std::string key,

@@ -15,6 +15,9 @@
 
 namespace queen::broker {
 
+/// Hears of timers that were set, after the commit and before the answer: when the first is due.
+using TimersScheduled = std::function<void(SteadyTime earliest)>;
+
 /// Sets, cancels and shows messages that wait for their time. Who fires them is another's business:
 /// it is told when one was set, after the commit.
 ///
@@ -31,8 +34,7 @@ public:
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
         std::shared_ptr<Encryption> encryption{};      ///< null: there is no key
         std::function<bool()> taken{};                 ///< whether timers are; null: always
-        /// After the commit, before the answer: the earliest of the timers that were set.
-        std::function<void(SteadyTime earliest)> scheduled{};
+        TimersScheduled scheduled{};                   ///< told of what was set
     };
     Timers(TimerStore& store, FormStore& forms, const Clock& clock, Options options);
 
@@ -60,7 +62,6 @@ private:
 
     Result<void> pack(TimerOp& op, std::size_t index, bool wanted);
     void send(std::shared_ptr<const TimerCallOps> call, int tries, Done<Verdicts> done);
-    void ring(const Verdicts& verdicts) const;
 
     TimerStore& store_;
     FormStore& forms_;
@@ -70,6 +71,11 @@ private:
     const std::shared_ptr<metrics::Activity> activity_;
     const std::shared_ptr<Encryption> encryption_; ///< never null
 };
+
+/// Tells when the first of the timers that were set is due (SW-4).
+/// @param scheduled null: nobody hears of it
+void ring(std::span<const TimerVerdict> verdicts, const Clock& clock,
+          const TimersScheduled& scheduled);
 
 /// "timer 3: ", as texts about one of several name it.
 std::string timer_text(std::size_t index);

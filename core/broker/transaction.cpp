@@ -4,6 +4,7 @@
 #include "broker/ack_words.hpp"
 #include "broker/dedup_cache.hpp"
 #include "broker/letter_reader.hpp"
+#include "broker/lost_race.hpp"
 
 #include <algorithm>
 #include <map>
@@ -26,12 +27,6 @@ constexpr std::size_t kNamed = 10;
 /// SQLSTATE of a row that stayed locked for as long as a push waits for it (PUSH-9).
 constexpr std::string_view kLockNotAvailable = "55P03";
 constexpr const char* kLocked = "a partition or cursor is locked in the database; try again";
-
-/// Whether the statement certainly took no effect and may well do so when it is sent again.
-bool lost_a_race(const Error& error) {
-    return error.sqlstate == "40001" || error.sqlstate == "40P01" ||
-           error.sqlstate == "23503"; // what a row refers to was deleted meanwhile
-}
 
 /// An id as texts show it: whole, unless somebody uses one of kilobytes.
 std::string shown(std::string_view id) {
@@ -270,23 +265,9 @@ struct Transactions::Job : std::enable_shared_from_this<Transactions::Job> {
                 {layout.slots[leader].message_id, request.pushes[i].transaction_id, leader != i});
         }
         result.timers = outcome.timers;
-        ring();
+        ring(result.timers, owner.clock_, owner.options_.scheduled);
         count(outcome);
         finish();
-    }
-
-    /// Tells when the first of the timers that were set is due.
-    void ring() const {
-        std::optional<std::chrono::microseconds> first;
-        for (const auto& timer : result.timers) {
-            if (timer.kind == TimerVerdict::Kind::scheduled ||
-                timer.kind == TimerVerdict::Kind::rescheduled) {
-                first = std::min(first.value_or(timer.left), timer.left);
-            }
-        }
-        if (first && owner.options_.scheduled) {
-            owner.options_.scheduled(owner.clock_.now() + *first);
-        }
     }
 
     std::string duplicate_text(const Outcome& outcome) const {

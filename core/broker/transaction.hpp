@@ -4,10 +4,10 @@
 #include "broker/announce.hpp"
 #include "broker/encryption.hpp"
 #include "broker/segment_packer.hpp"
+#include "broker/timers.hpp"
 #include "metrics/activity.hpp"
 #include "ports/transaction_store.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,7 +60,8 @@ struct TransactionResult {
 /// consumers at once, before the answer goes out; a transaction that failed announces nothing.
 /// Messages that are to become dead letters are read between two runs, of which the first changed
 /// nothing; so are messages packed again between two runs whose queue wants them in the other form
-/// (ENC-5). Locks: none of its own.
+/// (ENC-5).
+/// Locks: none of its own.
 /// @source TX-1, TX-2, TX-3, TX-4, TX-6, TX-9, ENC-5
 class Transactions {
 public:
@@ -69,8 +70,7 @@ public:
         std::chrono::milliseconds wait{30'000};        ///< for a session
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
         std::shared_ptr<Encryption> encryption{};      ///< null: there is no key
-        /// After the commit, before the answer: the earliest of the timers that were set (SW-4).
-        std::function<void(SteadyTime earliest)> scheduled{};
+        TimersScheduled scheduled{};                   ///< told of the timers that were set
     };
     /// @param messages where dead letters are read
     /// @param dedup null: the store compares everything itself (DED-4)

@@ -87,4 +87,19 @@ private:
     std::size_t skip_begin_ = 0;
 };
 
+/// A member as it came. Of an array or object only the bytes are known.
+struct BodyField {
+    bool given = false; ///< null counts as not given
+    bool is_string = false;
+    std::string text;       ///< of a string
+    std::string_view bytes; ///< of any value, as sent; of null, too
+
+    void put(std::string_view sent, BodyEvents::Scalar kind, std::string_view string) {
+        given = kind != BodyEvents::Scalar::null;
+        is_string = kind == BodyEvents::Scalar::string;
+        text = string;
+        bytes = sent;
+    }
+};
+
 } // namespace queen::http

@@ -29,20 +29,6 @@ bool is_server_owned(std::string_view name) {
            std::find(kServerOwned.begin(), kServerOwned.end(), name) != kServerOwned.end();
 }
 
-/// Takes any document: the parse itself is the check.
-class AnyDocument final : public json::Events {
-public:
-    bool null(std::size_t, std::size_t) override { return true; }
-    bool boolean(bool, std::size_t, std::size_t) override { return true; }
-    bool number(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool string(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool key(std::string_view) override { return true; }
-    bool begin_object(std::size_t) override { return true; }
-    bool end_object(std::size_t) override { return true; }
-    bool begin_array(std::size_t) override { return true; }
-    bool end_array(std::size_t) override { return true; }
-};
-
 bool is_number(std::string_view bytes) {
     return !bytes.empty() &&
            (bytes.front() == '-' || (bytes.front() >= '0' && bytes.front() <= '9'));
@@ -290,13 +276,9 @@ void TimerOps::member(std::string_view name) {
 }
 
 void TimerOps::value(std::string_view bytes, BodyEvents::Scalar kind, std::string_view text) {
-    if (field_ == nullptr) {
-        return;
+    if (field_ != nullptr) {
+        field_->put(bytes, kind, text);
     }
-    field_->given = kind != BodyEvents::Scalar::null;
-    field_->is_string = kind == BodyEvents::Scalar::string;
-    field_->text = text;
-    field_->bytes = field_->is_string ? std::string_view() : bytes;
 }
 
 bool TimerOps::end_op() {
@@ -389,7 +371,7 @@ bool TimerOps::read_delay(TimerOp& op) {
         std::chrono::duration_cast<std::chrono::milliseconds>(limits_.max_horizon).count());
     // The text is a JSON number, so the program's locale, which is "C", can read all of it; what is
     // beyond a double becomes infinite.
-    const double delay = std::strtod(fields_.delay.bytes.c_str(), nullptr);
+    const double delay = std::strtod(std::string(fields_.delay.bytes).c_str(), nullptr);
     if (delay > horizon) {
         return refuse(
             "timers_horizon",
@@ -439,8 +421,7 @@ bool TimerOps::read_payload(TimerOp& op) {
         }
         unpacked = std::move(*bytes);
     }
-    AnyDocument document;
-    if (auto ok = json::parse(op.payload_zstd ? unpacked : *payload, document); !ok) {
+    if (auto ok = json::check(op.payload_zstd ? unpacked : *payload); !ok) {
         return refuse("timers_payload_not_json", "payload: " + ok.error().message);
     }
     op.payload = std::move(*payload);

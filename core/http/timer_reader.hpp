@@ -55,12 +55,7 @@ public:
     const std::optional<TimerRefusal>& refusal() const noexcept { return refusal_; }
 
 private:
-    /// A member as it came; null counts as not given.
-    struct Field {
-        bool given = false, is_string = false;
-        std::string text;  ///< of a string
-        std::string bytes; ///< of anything else
-    };
+    using Field = BodyField;
     struct Fields {
         Field op, queue, key, partition, delay, txn, payload, zstd, encrypted;
         std::string server_owned; ///< the name of a member that is not the client's to give

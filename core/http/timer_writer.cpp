@@ -55,8 +55,7 @@ void write_timer_result(json::Writer& writer, const TimerName& name, const Timer
     writer.key("ok").boolean(word.ok).key("status").string(word.text);
     writer.key("queue").string(name.queue).key("timerKey").string(name.key);
     write_text(writer, "txn", verdict.transaction_id);
-    if (verdict.kind == TimerVerdict::Kind::scheduled ||
-        verdict.kind == TimerVerdict::Kind::rescheduled) {
+    if (verdict.set()) {
         writer.key("messageId").string(to_string(verdict.message_id));
         writer.key("deliverAt").string(format_micros(verdict.deliver_at));
     }

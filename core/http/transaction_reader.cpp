@@ -17,13 +17,7 @@ namespace {
 
 constexpr std::string_view kDefaultPayload = "{}";
 
-/// A member as it came. Of an array or object only the bytes are known.
-struct Field {
-    bool given = false; ///< null counts as not given
-    bool is_string = false;
-    std::string text;       ///< of a string
-    std::string_view bytes; ///< of any value, as sent; of null, too
-};
+using Field = BodyField;
 
 /// What a push says, on its operation or as one of its items.
 struct PushFields {
@@ -302,10 +296,7 @@ private:
         case Place::operation:
         case Place::item:
             if (field_ != nullptr) {
-                field_->given = kind != Scalar::null;
-                field_->is_string = kind == Scalar::string;
-                field_->text = text;
-                field_->bytes = bytes;
+                field_->put(bytes, kind, text);
                 if (field_ == &operation_.items) {
                     operation_.pushes.reset();
                 }
@@ -376,7 +367,7 @@ private:
             timers.value(bytes, Scalar::other, {});
         }
         if ((place_ == Place::operation || place_ == Place::item) && field_ != nullptr) {
-            *field_ = {.given = true, .is_string = false, .text = {}, .bytes = bytes};
+            field_->put(bytes, Scalar::other, {});
         }
     }
 

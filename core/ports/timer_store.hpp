@@ -32,10 +32,13 @@ struct TimerOp {
 /// delivered.
 struct TimerVerdict {
     enum class Kind { scheduled, rescheduled, cancelled, absent, too_late } kind = Kind::absent;
-    std::string transaction_id;        ///< of the timer; absent: the caller's
-    Uuid message_id;                   ///< scheduled, rescheduled
-    WallTime deliver_at{};             ///< scheduled, rescheduled
-    std::chrono::microseconds left{0}; ///< scheduled, rescheduled: until then
+    /// Whether a timer waits now that was set by this wish.
+    bool set() const noexcept { return kind == Kind::scheduled || kind == Kind::rescheduled; }
+    std::string transaction_id; ///< of the timer; absent: the caller's
+    // Of one that was set:
+    Uuid message_id;
+    WallTime deliver_at{};
+    std::chrono::microseconds left{0}; ///< until then
 };
 
 struct TimerCallOps {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace queen::store {
 
@@ -60,32 +61,51 @@ inline Result<Uuid> tenant_id(std::string_view tenant) {
     return *id;
 }
 
-inline Result<bool> decode_bool(const Rows& rows) {
-    Row row(rows, 0);
-    const bool value = row.boolean(0);
+/// What was read of a row, if its columns are what they were read as.
+template <class X>
+Result<X> checked(const Row& row, X value) {
     if (auto status = row.status(); !status) {
         return fail(std::move(status.error()));
     }
     return value;
 }
 
+/// All rows in their order. @param read (Row&) -> X or Result<X>
+template <class X, class Read>
+Result<std::vector<X>> read_each(const Rows& rows, Read read) {
+    std::vector<X> all;
+    all.reserve(static_cast<std::size_t>(rows.count()));
+    for (int i = 0; i < rows.count(); ++i) {
+        Row row(rows, i);
+        Result<X> value = read(row);
+        if (!value) {
+            return fail(std::move(value.error()));
+        }
+        if (auto status = row.status(); !status) {
+            return fail(std::move(status.error()));
+        }
+        all.push_back(std::move(*value));
+    }
+    return all;
+}
+
+inline Result<bool> decode_bool(const Rows& rows) {
+    Row row(rows, 0);
+    const bool value = row.boolean(0);
+    return checked(row, value);
+}
+
 inline Result<std::int64_t> decode_count(const Rows& rows) {
     Row row(rows, 0);
     const std::int64_t count = row.integer(0);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return count;
+    return checked(row, count);
 }
 
 /// The one text or jsonb value of the answer.
 inline Result<std::string_view> only_text(const Rows& rows) {
     Row row(rows, 0);
     const std::string_view value = row.text(0);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return value;
+    return checked(row, value);
 }
 
 inline Result<std::string> decode_text(const Rows& rows) {

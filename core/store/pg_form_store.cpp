@@ -26,15 +26,7 @@ void PgFormStore::encrypted(SteadyTime deadline, std::string tenant,
             if (rows.count() != wanted) {
                 return fail(Errc::internal, "the store answered for another number of queues");
             }
-            std::vector<bool> encrypted;
-            for (int i = 0; i < wanted; ++i) {
-                Row row(rows, i);
-                encrypted.push_back(row.boolean(0));
-                if (auto status = row.status(); !status) {
-                    return fail(std::move(status.error()));
-                }
-            }
-            return encrypted;
+            return read_each<bool>(rows, [](Row& row) { return row.boolean(0); });
         },
         std::move(done), Repeat::once);
 }

@@ -64,10 +64,7 @@ Result<RemovedGroup> decode_removed(const Rows& rows) {
 }
 
 Result<std::vector<Repair>> decode_repairs(const Rows& rows) {
-    std::vector<Repair> repairs;
-    repairs.reserve(static_cast<std::size_t>(rows.count()));
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
+    return read_each<Repair>(rows, [](Row& row) {
         Repair repair;
         repair.tenant = to_string(row.uuid(0));
         repair.queue = row.text(1);
@@ -80,12 +77,8 @@ Result<std::vector<Repair>> decode_repairs(const Rows& rows) {
             repair.partition_id = row.uuid(5);
         }
         repair.waits = row.boolean(6);
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-        repairs.push_back(std::move(repair));
-    }
-    return repairs;
+        return repair;
+    });
 }
 
 } // namespace

@@ -26,20 +26,13 @@ std::optional<WallTime> time_if_any(Row& row, int column) {
 }
 
 Result<std::vector<DuePartition>> decode_due(const Rows& rows) {
-    std::vector<DuePartition> out;
-    out.reserve(static_cast<std::size_t>(rows.count()));
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
-        out.push_back({.key = {.queue_id = row.uuid(0),
-                               .oldest_at = row.timestamptz(1),
-                               .partition_id = row.uuid(2)},
-                       .cutoff = time_if_any(row, 3),
-                       .completed_cutoff = time_if_any(row, 4)});
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-    }
-    return out;
+    return read_each<DuePartition>(rows, [](Row& row) {
+        return DuePartition{.key = {.queue_id = row.uuid(0),
+                                    .oldest_at = row.timestamptz(1),
+                                    .partition_id = row.uuid(2)},
+                            .cutoff = time_if_any(row, 3),
+                            .completed_cutoff = time_if_any(row, 4)};
+    });
 }
 
 /// Columns deleted, messages, bytes, done and, of the step that knows two rules, the consumed part.

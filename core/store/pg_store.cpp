@@ -96,19 +96,12 @@ Result<std::optional<StoredSegment>> decode_segment(const Rows& rows) {
 }
 
 Result<std::vector<HashRow>> decode_hashes(const Rows& rows) {
-    std::vector<HashRow> out;
-    out.reserve(static_cast<std::size_t>(rows.count()));
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
-        out.push_back({.base = Offset{row.integer(0)},
+    return read_each<HashRow>(rows, [](Row& row) {
+        return HashRow{.base = Offset{row.integer(0)},
                        .end = Offset{row.integer(1)},
                        .created_at = row.timestamptz(2),
-                       .hashes = std::string(row.bytea(3))});
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-    }
-    return out;
+                       .hashes = std::string(row.bytea(3))};
+    });
 }
 
 Result<Rows> run_hash_acks(Session& session, const HashAcks& acks) {

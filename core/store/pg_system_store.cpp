@@ -26,14 +26,6 @@ std::string_view key_of(SwitchKey key) noexcept {
     return {};
 }
 
-template <class X>
-Result<X> checked(const Row& row, X value) {
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return value;
-}
-
 Result<void> decode_nothing(const Rows&) {
     return {};
 }

@@ -15,32 +15,30 @@ std::string text_or_empty(Row& row, int column) {
     return row.null(column) ? std::string() : std::string(row.text(column));
 }
 
-Result<std::vector<TimerVerdict>> decode_verdicts(const Rows& rows, std::size_t ops) {
-    std::vector<TimerVerdict> verdicts;
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
-        const auto kind = timer_verdict(row.text(0));
-        if (!kind) {
-            return fail(kind.error());
-        }
-        TimerVerdict verdict;
-        verdict.kind = *kind;
-        verdict.transaction_id = text_or_empty(row, 1);
-        if (*kind == TimerVerdict::Kind::scheduled || *kind == TimerVerdict::Kind::rescheduled) {
-            verdict.message_id = row.uuid(2);
-            verdict.deliver_at = row.timestamptz(3);
-            verdict.left = microseconds(row.integer(4));
-        }
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-        verdicts.push_back(std::move(verdict));
+/// As many as were asked for; `what` answered.
+template <class X>
+Result<std::vector<X>> one_each(Result<std::vector<X>> all, std::size_t asked, const char* what) {
+    if (all && all->size() != asked) {
+        return fail(Errc::internal, std::string(what) + ": " + std::to_string(all->size()) +
+                                        " results for " + std::to_string(asked));
     }
-    if (verdicts.size() != ops) {
-        return fail(Errc::internal, "log_timers_apply_v1: " + std::to_string(verdicts.size()) +
-                                        " verdicts on " + std::to_string(ops) + " operations");
+    return all;
+}
+
+Result<TimerVerdict> read_verdict(Row& row) {
+    const auto kind = timer_verdict(row.text(0));
+    if (!kind) {
+        return fail(kind.error());
     }
-    return verdicts;
+    TimerVerdict verdict;
+    verdict.kind = *kind;
+    verdict.transaction_id = text_or_empty(row, 1);
+    if (verdict.set()) {
+        verdict.message_id = row.uuid(2);
+        verdict.deliver_at = row.timestamptz(3);
+        verdict.left = microseconds(row.integer(4));
+    }
+    return verdict;
 }
 
 /// The columns of log_timers_peek_v1 and log_timers_list_v1.
@@ -71,21 +69,18 @@ Result<std::optional<WaitingTimer>> decode_waiting(const Rows& rows) {
     }
     Row row(rows, 0);
     std::optional<WaitingTimer> timer = read_waiting(row);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return timer;
+    return checked(row, std::move(timer));
 }
 
 Result<TimerPage> decode_page(const Rows& rows, std::int32_t limit) {
-    TimerPage page;
+    auto timers = read_each<WaitingTimer>(rows, read_waiting);
+    if (!timers) {
+        return fail(std::move(timers.error()));
+    }
+    TimerPage page{.rows = std::move(*timers)};
     page.truncated = rows.count() > limit; // one more than asked for tells that there is more
-    for (int i = 0; i < std::min(rows.count(), limit); ++i) {
-        Row row(rows, i);
-        page.rows.push_back(read_waiting(row));
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
+    if (page.truncated) {
+        page.rows.resize(static_cast<std::size_t>(limit));
     }
     return page;
 }
@@ -99,37 +94,25 @@ Result<TimersDue> decode_due(const Rows& rows) {
     }
     due.due = row.integer(1);
     due.capped = row.boolean(2);
-    if (auto status = row.status(); !status) {
-        return fail(std::move(status.error()));
-    }
-    return due;
+    return checked(row, due);
 }
 
-Result<std::vector<ClaimedTimer>> decode_claimed(const Rows& rows) {
-    std::vector<ClaimedTimer> timers;
-    timers.reserve(static_cast<std::size_t>(rows.count()));
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
-        ClaimedTimer timer;
-        timer.tenant = to_string(row.uuid(0));
-        timer.queue = row.text(1);
-        timer.key = row.text(2);
-        timer.partition = row.text(3);
-        timer.token = row.uuid(4);
-        timer.transaction_id = row.text(5);
-        timer.message_id = row.uuid(6);
-        timer.payload = row.bytea(7);
-        timer.payload_zstd = row.boolean(8);
-        timer.encrypted = row.boolean(9);
-        timer.producer_sub = text_or_empty(row, 10);
-        timer.attempts = static_cast<std::int32_t>(row.integer(11));
-        timer.late = microseconds(row.integer(12));
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-        timers.push_back(std::move(timer));
-    }
-    return timers;
+ClaimedTimer read_claimed(Row& row) {
+    ClaimedTimer timer;
+    timer.tenant = to_string(row.uuid(0));
+    timer.queue = row.text(1);
+    timer.key = row.text(2);
+    timer.partition = row.text(3);
+    timer.token = row.uuid(4);
+    timer.transaction_id = row.text(5);
+    timer.message_id = row.uuid(6);
+    timer.payload = row.bytea(7);
+    timer.payload_zstd = row.boolean(8);
+    timer.encrypted = row.boolean(9);
+    timer.producer_sub = text_or_empty(row, 10);
+    timer.attempts = static_cast<std::int32_t>(row.integer(11));
+    timer.late = microseconds(row.integer(12));
+    return timer;
 }
 
 Result<Rows> run_fire(Session& session, const TimerFire& fire) {
@@ -164,31 +147,19 @@ Result<Rows> run_fire(Session& session, const TimerFire& fire) {
     return session.run(sql::kTimersFire, parameters);
 }
 
-Result<std::vector<TimerFired>> decode_fired(const Rows& rows, std::size_t segments) {
-    std::vector<TimerFired> all;
-    for (int i = 0; i < rows.count(); ++i) {
-        Row row(rows, i);
-        const std::string_view word = row.text(0);
-        TimerFired fired;
-        if (word == "fired") {
-            fired.kind = TimerFired::Kind::fired;
-            fired.partition_id = row.uuid(1);
-            fired.first = Offset{row.integer(2)};
-        } else if (word == "duplicate") {
-            fired.kind = TimerFired::Kind::duplicate;
-        } else if (word != "stale") {
-            return fail(Errc::internal, "log_timers_fire_v1: not a result: " + std::string(word));
-        }
-        if (auto status = row.status(); !status) {
-            return fail(std::move(status.error()));
-        }
-        all.push_back(fired);
+Result<TimerFired> read_fired(Row& row) {
+    const std::string_view word = row.text(0);
+    TimerFired fired;
+    if (word == "fired") {
+        fired.kind = TimerFired::Kind::fired;
+        fired.partition_id = row.uuid(1);
+        fired.first = Offset{row.integer(2)};
+    } else if (word == "duplicate") {
+        fired.kind = TimerFired::Kind::duplicate;
+    } else if (word != "stale") {
+        return fail(Errc::internal, "log_timers_fire_v1: not a result: " + std::string(word));
     }
-    if (all.size() != segments) {
-        return fail(Errc::internal, "log_timers_fire_v1: " + std::to_string(all.size()) +
-                                        " results of " + std::to_string(segments) + " segments");
-    }
-    return all;
+    return fired;
 }
 
 Result<TimerFailed> decode_failed(const Rows& rows) {
@@ -249,7 +220,11 @@ void PgTimerStore::apply(Deadline deadline, TimerCallOps call,
             parameters.text(call.producer_sub);
             return session.run(sql::kTimersApply, parameters);
         },
-        [ops](const Rows& rows) { return decode_verdicts(rows, ops); }, std::move(done));
+        [ops](const Rows& rows) {
+            return one_each(read_each<TimerVerdict>(rows, read_verdict), ops,
+                            "log_timers_apply_v1");
+        },
+        std::move(done));
 }
 
 void PgTimerStore::peek(Deadline deadline, std::string tenant, std::string queue, std::string key,
@@ -301,7 +276,8 @@ void PgTimerStore::claim(Deadline deadline, TimerClaim claim,
             parameters.int4(claim.rows).int4(claim.rows_per_tenant);
             return session.run(sql::kTimersClaim, parameters);
         },
-        decode_claimed, std::move(done));
+        [](const Rows& rows) { return read_each<ClaimedTimer>(rows, read_claimed); },
+        std::move(done));
 }
 
 void PgTimerStore::fire(Deadline deadline, TimerFire fire, Done<std::vector<TimerFired>> done) {
@@ -309,7 +285,11 @@ void PgTimerStore::fire(Deadline deadline, TimerFire fire, Done<std::vector<Time
     asker_.ask<std::vector<TimerFired>>(
         Lane::push, deadline,
         [fire = std::move(fire)](Session& session) { return run_fire(session, fire); },
-        [segments](const Rows& rows) { return decode_fired(rows, segments); }, std::move(done));
+        [segments](const Rows& rows) {
+            return one_each(read_each<TimerFired>(rows, read_fired), segments,
+                            "log_timers_fire_v1");
+        },
+        std::move(done));
 }
 
 void PgTimerStore::fail(Deadline deadline, TimerFail call, Done<TimerFailed> done) {

@@ -215,7 +215,7 @@ Result<std::vector<TimerVerdict>> read_timers(std::string_view json, std::size_t
         TimerVerdict verdict;
         verdict.kind = *kind;
         verdict.transaction_id = element["txn"].string();
-        if (*kind == TimerVerdict::Kind::scheduled || *kind == TimerVerdict::Kind::rescheduled) {
+        if (verdict.set()) {
             const auto id = parse_uuid(element["id"].string());
             const auto at = element["at"].integer();
             fits = id && at;

@@ -36,20 +36,6 @@ void write(json::Writer& out, json::Value value) {
     }
 }
 
-/// Takes every event; only the parser's verdict matters.
-class AnyEvents final : public json::Events {
-public:
-    bool null(std::size_t, std::size_t) override { return true; }
-    bool boolean(bool, std::size_t, std::size_t) override { return true; }
-    bool number(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool string(std::string_view, std::size_t, std::size_t) override { return true; }
-    bool key(std::string_view) override { return true; }
-    bool begin_object(std::size_t) override { return true; }
-    bool end_object(std::size_t) override { return true; }
-    bool begin_array(std::size_t) override { return true; }
-    bool end_array(std::size_t) override { return true; }
-};
-
 } // namespace
 
 std::string to_json(json::Value value) {
@@ -75,6 +61,10 @@ std::string to_plain(json::Value value) {
     return to_json(value);
 }
 
+std::string on_or_off(json::Value value) {
+    return value.boolean() == true ? "on" : "off";
+}
+
 json::Value at_path(json::Value value, std::string_view path) {
     while (true) {
         const std::size_t dot = path.find('.');
@@ -87,8 +77,7 @@ json::Value at_path(json::Value value, std::string_view path) {
 }
 
 bool is_json(std::string_view text) {
-    AnyEvents events;
-    return json::parse(text, events).has_value();
+    return json::check(text).has_value();
 }
 
 } // namespace queen::ctl

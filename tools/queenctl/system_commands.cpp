@@ -8,10 +8,6 @@
 namespace queen::ctl {
 namespace {
 
-std::string_view on_or_off(json::Value value) {
-    return value.boolean() == true ? "on" : "off";
-}
-
 Result<Exit> show_maintenance(Session& session) {
     const auto reply = ask(session, "GET", "/api/v1/system/maintenance");
     if (!reply) {
@@ -20,8 +16,8 @@ Result<Exit> show_maintenance(Session& session) {
     if (!session.json()) {
         const json::Value root = reply->document.root();
         TextTable table({{"MAINTENANCE"}, {""}});
-        table.add({"push", std::string(on_or_off(root["maintenanceMode"]))});
-        table.add({"pop", std::string(on_or_off(root["popMaintenanceMode"]))});
+        table.add({"push", on_or_off(root["maintenanceMode"])});
+        table.add({"pop", on_or_off(root["popMaintenanceMode"])});
         table.print(session.terminal.out);
     }
     return Exit::ok;

@@ -102,10 +102,6 @@ std::string shown_payload(json::Value timer) {
     return bytes ? printable(*bytes) : "(unreadable)";
 }
 
-std::string_view on_or_off(json::Value value) {
-    return value.boolean() == true ? "on" : "off";
-}
-
 } // namespace
 
 constinit const std::span<const Flag> kScheduleFlags = kSchedule;
@@ -271,8 +267,8 @@ Result<Exit> timers_switch(Session& session) {
     if (!session.json()) {
         const json::Value root = reply->document.root();
         TextTable table({{"TIMERS"}, {""}});
-        table.add({"schedule", std::string(on_or_off(root["timersScheduleEnabled"]))});
-        table.add({"fire", std::string(on_or_off(root["timersFireEnabled"]))});
+        table.add({"schedule", on_or_off(root["timersScheduleEnabled"])});
+        table.add({"fire", on_or_off(root["timersFireEnabled"])});
         table.print(session.terminal.out);
     }
     return Exit::ok;

@@ -294,5 +294,15 @@ TEST(Json, AHandlerMayStopAtAnyEvent) {
     }
 }
 
+TEST(Json, CheckJudgesAsTheParserDoes) {
+    EXPECT_TRUE(check(R"([{"a":"b"},1.5,-1e400,true,null])"));
+    for (const auto* text : {"", "{", "[1,]", "1 2", "\"\\ud800\""}) {
+        const auto checked = check(text);
+        ASSERT_FALSE(checked) << text;
+        Recorder recorder(text);
+        EXPECT_EQ(checked.error().message, parse(text, recorder).error().message) << text;
+    }
+}
+
 } // namespace
 } // namespace queen::json
