@@ -43,7 +43,7 @@ const queen_host_timers TimersInstance::kHostTimers{sizeof(queen_host_timers),
                                                     host_release,
                                                     host_tick_at};
 
-tl::expected<std::shared_ptr<TimersInstance>, Instance::Refusal>
+tl::expected<std::shared_ptr<TimersInstance>, std::string>
 TimersInstance::create(Parts parts, std::shared_ptr<const TimerStoreSlot> store) {
     auto instance = make<TimersInstance>(std::move(parts), std::move(store));
     if (instance) { // the first tick is due at once
