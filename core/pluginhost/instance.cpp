@@ -49,10 +49,10 @@ void Instance::end(Destroy destroy) noexcept {
     }
 }
 
-void Instance::pull_tick(SteadyTime when) noexcept {
+void Instance::pull_forward(std::atomic<std::int64_t>& earliest, SteadyTime when) noexcept {
     const std::int64_t wanted = plugin::to_c(when);
-    std::int64_t due = tick_due_.load();
-    while (wanted < due && !tick_due_.compare_exchange_weak(due, wanted)) {
+    std::int64_t known = earliest.load();
+    while (wanted < known && !earliest.compare_exchange_weak(known, wanted)) {
     }
 }
 

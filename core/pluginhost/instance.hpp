@@ -70,7 +70,9 @@ protected:
     std::optional<std::string> begin(Create create);
     /// Of a kind's destructor, the last that it does.
     void end(Destroy destroy) noexcept;
-    void pull_tick(SteadyTime when) noexcept;
+    /// Lowers `earliest` to `when` if that is earlier.
+    static void pull_forward(std::atomic<std::int64_t>& earliest, SteadyTime when) noexcept;
+    void pull_tick(SteadyTime when) noexcept { pull_forward(tick_due_, when); }
     void ask_for_tick(SteadyTime when) noexcept; ///< and tells the ticker
     void run_tick(Tick tick, SteadyTime now);
     /// Runs a call that may refuse in words of its own: it gets the error to fill and answers

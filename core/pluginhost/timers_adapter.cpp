@@ -74,10 +74,7 @@ void TimersInstance::stop() noexcept {
 
 /// Told before the next tick, whenever that is.
 void TimersInstance::missed(SteadyTime earliest) noexcept {
-    const std::int64_t time = plugin::to_c(earliest);
-    std::int64_t known = missed_.load();
-    while (time < known && !missed_.compare_exchange_weak(known, time)) {
-    }
+    pull_forward(missed_, earliest);
 }
 
 void TimersInstance::scheduled(SteadyTime earliest) noexcept {
