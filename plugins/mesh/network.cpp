@@ -33,7 +33,7 @@ void Complaints::add(SteadyTime now, const std::string& line) {
         return;
     }
     next_ = now + kComplainEvery;
-    log_(Severity::warning,
+    log_(plugin::LogLevel::warning,
          withheld_ == 0 ? line
                         : line + " (" + std::to_string(withheld_) + " lines like it withheld)");
     withheld_ = 0;
@@ -80,8 +80,8 @@ void Network::listen() {
     }
     if (!listener_) {
         figures_.listen_failed.add();
-        log_(Severity::warning, "cannot listen at " + options_.listen.text() + ": " + error +
-                                    "; hints of other brokers are not heard");
+        log_(plugin::LogLevel::warning, "cannot listen at " + options_.listen.text() + ": " +
+                                            error + "; hints of other brokers are not heard");
         return;
     }
     listener_key_ = poller_.add(listener_, Poller::kRead);
@@ -125,7 +125,7 @@ void Network::tick(SteadyTime now) {
     if (now >= monitor_at_) {
         monitor_at_ = now + std::max<Nanoseconds>(options_.dead_threshold / 2, 250ms);
         for (const Roster::Change& change : roster_.monitor(now)) {
-            log_(change.alive ? Severity::info : Severity::warning,
+            log_(change.alive ? plugin::LogLevel::info : plugin::LogLevel::warning,
                  "broker " + change.server_id +
                      (change.alive ? " is heard from" : " is not heard from any more"));
         }

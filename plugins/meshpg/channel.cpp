@@ -130,7 +130,7 @@ void Channel::lose(const std::string& why, SteadyTime now) {
     figures_.dropped_stale.add(outbox_.set_listened(false));
     if (told_error_ != why) { // a database that stays away costs one line
         told_error_ = why;
-        log_(Severity::warning, "hints neither go out nor come in: " + why);
+        log_(plugin::LogLevel::warning, "hints neither go out nor come in: " + why);
     }
     retry_at_ = now + retry_;
     retry_ = std::min(2 * retry_, options_.last_retry);
@@ -162,7 +162,7 @@ void Channel::serve(bool ready, SteadyTime now) {
         figures_.reconnects.add(was_connected_ ? 1 : 0);
         was_connected_ = true;
         told_error_.clear();
-        log_(Severity::info, "listening to channel " + options_.channel);
+        log_(plugin::LogLevel::info, "listening to channel " + options_.channel);
     }
 }
 
@@ -223,7 +223,7 @@ void Channel::meet(std::string_view server_id, SteadyTime now) {
     ++found->second.received;
     if (news) {
         heartbeat_at_ = now; // it may not know of us
-        log_(Severity::info, "broker " + found->first + " is heard from");
+        log_(plugin::LogLevel::info, "broker " + found->first + " is heard from");
     }
 }
 

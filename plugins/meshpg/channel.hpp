@@ -24,8 +24,7 @@
 
 namespace queen::meshpg {
 
-enum class Severity { info, warning };
-using Log = std::function<void(Severity, std::string_view)>;
+using Log = std::function<void(plugin::LogLevel, std::string_view)>;
 
 /// One rising number. @thread any
 class Counter {

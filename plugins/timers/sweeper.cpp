@@ -6,6 +6,7 @@
 
 namespace queen::timers {
 
+using plugin::LogLevel;
 using plugin::TimerAnswer;
 using plugin::TimerCall;
 using plugin::TimerHost;
@@ -31,7 +32,7 @@ Sweeper::Sweeper(Options options, const Clock& clock, TimerHost& host, Log log)
       lanes_(std::clamp<std::size_t>(options.parallelism, 1, 8)),
       random_(static_cast<std::minstd_rand::result_type>(options.seed)) {
     if (!options_.enabled) {
-        log_(Severity::warning, "this broker fires no timers (enabled: false): they wait until "
+        log_(LogLevel::warning, "this broker fires no timers (enabled: false): they wait until "
                                 "another broker does");
     }
 }
@@ -438,7 +439,7 @@ void Sweeper::end_cycle(End end) {
     counts_.cycle_took = now - cycle_.began;
     if (outage_ && end != End::transient && end != End::stopping) {
         outage_ = false;
-        say(Severity::info, "the database answers again");
+        say(LogLevel::info, "the database answers again");
     }
     const Nanoseconds sleep = sleep_after(end);
     const bool patient = end == End::paused || end == End::transient || end == End::refused;

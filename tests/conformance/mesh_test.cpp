@@ -41,7 +41,7 @@ MeshSubject tcp_class(std::string name, std::string secret) {
                     const auto host = std::make_shared<plugin::RecordingMeshHost>();
                     all.nodes.push_back(
                         {std::make_shared<mesh::Mesh>(options, SystemClock::instance(), *host,
-                                                      [](mesh::Severity, std::string_view) {}),
+                                                      [](plugin::LogLevel, std::string_view) {}),
                          host});
                 }
                 return all;

@@ -25,7 +25,7 @@ LoadedMeshes of_class(std::size_t count) {
         const auto host = std::make_shared<plugin::RecordingMeshHost>();
         all.nodes.push_back(
             {std::make_shared<meshpg::MeshPg>(options, SystemClock::instance(), *host,
-                                              [](meshpg::Severity, std::string_view) {}),
+                                              [](plugin::LogLevel, std::string_view) {}),
              host});
     }
     return all;

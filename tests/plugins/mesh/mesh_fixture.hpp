@@ -101,7 +101,7 @@ private:
 struct Node {
     Node(Options set, const Clock& clock, Names& names)
         : options(std::move(set)), resolver(names),
-          log([this](Severity, std::string_view line) { lines.emplace_back(line); }),
+          log([this](plugin::LogLevel, std::string_view line) { lines.emplace_back(line); }),
           network(options, clock, host, log, resolver, 1) {
         network.open();
         names.set(options.server_id, network.port());
