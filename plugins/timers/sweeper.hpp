@@ -149,12 +149,14 @@ private:
     void end_lane(Lane& lane);
     void end_cycle(End end);
     void cut_cycle(End end);
+    static End end_after(plugin::TimerOutcome failure); ///< when a cycle cannot go on
     bool half_a_lease_since(SteadyTime start) const;
     Nanoseconds sleep_after(End end);
     void count_failure(plugin::TimerOutcome outcome);
     void complain(plugin::TimerOutcome outcome, std::string_view what, std::string_view error);
     void say(plugin::LogLevel level, std::string line);
     plugin::TimerCall ask(std::function<bool(plugin::TimerHost&, plugin::TimerCall)> call);
+    void ask_for_tick(); ///< at wake_
     void refused(plugin::TimerCall call);
     Nanoseconds backoff_after(std::int32_t attempts) const;
 
