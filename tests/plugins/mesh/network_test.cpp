@@ -242,12 +242,12 @@ TEST_F(NetworkTest, TheRosterIsBounded) {
     Figures figures;
     const Outbox outbox(set, figures, [] {});
     Roster roster(set, outbox);
-    for (std::size_t i = 0; i < 2 * Roster::kMostServers; ++i) {
+    for (std::size_t i = 0; i < 2 * shared::kMostServers; ++i) {
         advance(1ms);
         roster.heard("id " + std::to_string(i), "x", 1, clock_.now());
     }
     const Roster::Counts counts = roster.counts(clock_.now());
-    EXPECT_EQ(counts.alive + counts.dead, Roster::kMostServers);
+    EXPECT_EQ(counts.alive + counts.dead, shared::kMostServers);
     advance(2h);
     roster.monitor(clock_.now());
     EXPECT_EQ(roster.counts(clock_.now()).dead, 0u) << "long gone";
