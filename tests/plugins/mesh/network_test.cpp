@@ -77,17 +77,9 @@ TEST_F(NetworkTest, EveryKindOfHintArrivesAsItWasSent) {
     Node& a = add("a", {"b"});
     Node& b = add("b", {"a"});
     ASSERT_TRUE(until([&] { return a.listened(); }));
-    Hint configured = stored("q", "");
-    configured.kind = HintKind::configured;
-    Hint deleted = configured;
-    deleted.kind = HintKind::deleted;
-    Hint pushes;
-    pushes.kind = HintKind::switched;
-    pushes.subject = "maintenance";
-    pushes.enabled = true;
     std::vector<OwnedHint> sent;
-    for (const Hint& hint :
-         {stored("qü\"", "p\\"), moved("q", "", "g"), configured, deleted, pushes}) {
+    for (const Hint& hint : {stored("qü\"", "p\\"), moved("q", "", "g"), configured("q"),
+                             deleted("q"), switched("maintenance", true)}) {
         publish(a, hint);
         sent.emplace_back(hint);
     }
