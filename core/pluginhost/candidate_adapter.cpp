@@ -365,7 +365,7 @@ void CandidateAdapter::stats(plugin::Stats& out) {
 const queen_host_candidates CandidateInstance::kHostCandidates{
     sizeof(queen_host_candidates), 0, host_wake, host_reseed, host_tick_at};
 
-tl::expected<std::shared_ptr<CandidateInstance>, Instance::Refusal>
+tl::expected<std::shared_ptr<CandidateInstance>, std::string>
 CandidateInstance::create(Parts parts) {
     auto instance = make<CandidateInstance>(std::move(parts));
     // The first tick is due at once: only the plugin knows when it wants the next.

@@ -23,7 +23,7 @@ public:
     static constexpr const char* kKind = QUEEN_CANDIDATES;
     static constexpr auto read = read_candidates_table;
     /// @thread main
-    static tl::expected<std::shared_ptr<CandidateInstance>, Refusal> create(Parts parts);
+    static tl::expected<std::shared_ptr<CandidateInstance>, std::string> create(Parts parts);
     ~CandidateInstance() override { end(table_.destroy); }
 
     const queen_candidates& table() const noexcept { return table_; }

@@ -24,33 +24,23 @@ Instance::Instance(Parts parts)
              host_extension};
 }
 
-Instance::Refusal Instance::refusal_of(const queen_error& error, std::string_view silent) {
+std::string Instance::problem_of(const std::string& option, const std::string& message) const {
+    const auto value = parts_.options.find(option);
+    return problem(value == parts_.options.end() ? parts_.place : value->second.place, name(),
+                   option, message);
+}
+
+std::string Instance::problem_of(const queen_error& error, std::string_view silent) const {
     const std::string message(error.message, ::strnlen(error.message, sizeof error.message));
     const std::string option(error.option, ::strnlen(error.option, sizeof error.option));
-    return {option, message.empty() ? std::string(silent) : message};
+    return problem_of(option, message.empty() ? std::string(silent) : message);
 }
 
-std::string Instance::problem_of(const Refusal& refusal) const {
-    const auto value = parts_.options.find(refusal.option);
-    return problem(value == parts_.options.end() ? parts_.place : value->second.place, name(),
-                   refusal.option, refusal.message);
-}
-
-std::optional<Instance::Refusal> Instance::begin(Create create) {
-    queen_error error{};
-    error.size = sizeof error;
-    // Not through the guard: creation may take its time, and its failure has its own words.
-    try {
-        self_ = create(&host_, &error);
-    } catch (const std::exception& e) {
-        return Refusal{"", std::string("cannot start: ") + e.what()};
-    } catch (...) {
-        return Refusal{"", "cannot start: an exception of unknown type"};
-    }
-    if (self_ == nullptr) {
-        return refusal_of(error, "made no instance and gave no reason");
-    }
-    return std::nullopt;
+std::optional<std::string> Instance::begin(Create create) {
+    return refusal_of("made no instance and gave no reason", [&](queen_error* error) {
+        self_ = create(&host_, error);
+        return self_ != nullptr;
+    });
 }
 
 void Instance::end(Destroy destroy) noexcept {
@@ -59,10 +49,10 @@ void Instance::end(Destroy destroy) noexcept {
     }
 }
 
-void Instance::pull_tick(SteadyTime when) noexcept {
+void Instance::pull_forward(std::atomic<std::int64_t>& earliest, SteadyTime when) noexcept {
     const std::int64_t wanted = plugin::to_c(when);
-    std::int64_t due = tick_due_.load();
-    while (wanted < due && !tick_due_.compare_exchange_weak(due, wanted)) {
+    std::int64_t known = earliest.load();
+    while (wanted < known && !earliest.compare_exchange_weak(known, wanted)) {
     }
 }
 

@@ -38,10 +38,6 @@ public:
         GuardLimits limits;
         HostServices services;
     };
-    struct Refusal {
-        std::string option; ///< "" when none is at fault
-        std::string message;
-    };
     Instance(const Instance&) = delete;
     Instance& operator=(const Instance&) = delete;
     virtual ~Instance() = default;
@@ -57,15 +53,13 @@ public:
     /// Calls tick() if it is due. @thread ticker
     virtual void tick_if_due(SteadyTime /*now*/) {}
 
-    /// The plugin's own words about what it refuses, with the place of the option at fault.
-    std::string problem_of(const Refusal& refusal) const;
-
 protected:
     explicit Instance(Parts parts);
 
     /// What a kind's read() and constructor need to become an instance.
+    /// @return the instance, or the problem, ready to print
     template <class Kind, class... More>
-    static tl::expected<std::shared_ptr<Kind>, Refusal> make(Parts parts, More... more);
+    static tl::expected<std::shared_ptr<Kind>, std::string> make(Parts parts, More... more);
 
     /// A plugin that failed is asked again after this long. A guess, not measured.
     static constexpr Nanoseconds kAfterFault = std::chrono::seconds(1);
@@ -73,13 +67,20 @@ protected:
     using Create = void* (*)(const queen_host*, queen_error*);
     using Destroy = void (*)(void*);
     using Tick = int64_t (*)(void*, int64_t);
-    std::optional<Refusal> begin(Create create);
+    std::optional<std::string> begin(Create create);
     /// Of a kind's destructor, the last that it does.
     void end(Destroy destroy) noexcept;
-    void pull_tick(SteadyTime when) noexcept;
+    /// Lowers `earliest` to `when` if that is earlier.
+    static void pull_forward(std::atomic<std::int64_t>& earliest, SteadyTime when) noexcept;
+    void pull_tick(SteadyTime when) noexcept { pull_forward(tick_due_, when); }
     void ask_for_tick(SteadyTime when) noexcept; ///< and tells the ticker
     void run_tick(Tick tick, SteadyTime now);
-    static Refusal refusal_of(const queen_error& error, std::string_view silent);
+    /// Runs a call that may refuse in words of its own: it gets the error to fill and answers
+    /// whether it succeeded. Not measured: creation and start may take their time.
+    /// @param silent what is said of a plugin that gave no reason
+    /// @return the problem, ready to print, with the place of the option at fault
+    template <class Body>
+    std::optional<std::string> refusal_of(std::string_view silent, Body&& body) const;
     void collect(void (*stats)(void*, void*, queen_stat_fn), plugin::Stats& out);
     /// Runs a call that is not measured: it is allowed to take its time.
     template <class Body>
@@ -100,6 +101,9 @@ protected:
     static void host_tick_at(const queen_host* host, int64_t when) noexcept;
 
 private:
+    std::string problem_of(const std::string& option, const std::string& message) const;
+    std::string problem_of(const queen_error& error, std::string_view silent) const;
+
     static int64_t host_now(const queen_host* host) noexcept;
     static void host_log(const queen_host* host, int32_t level, queen_str text) noexcept;
     static int32_t host_option_int(const queen_host* host, const char* name, int64_t* out) noexcept;
@@ -117,16 +121,33 @@ private:
 };
 
 template <class Kind, class... More>
-tl::expected<std::shared_ptr<Kind>, Instance::Refusal> Instance::make(Parts parts, More... more) {
+tl::expected<std::shared_ptr<Kind>, std::string> Instance::make(Parts parts, More... more) {
     const auto table = Kind::read(parts.library->factory(Kind::kKind));
     if (!table) {
-        return tl::unexpected(Refusal{"", parts.library->path() + " " + table.error().message});
+        return tl::unexpected(problem(parts.place, parts.name, "",
+                                      parts.library->path() + " " + table.error().message));
     }
     std::shared_ptr<Kind> instance(new Kind(std::move(parts), *table, std::move(more)...));
     if (auto refused = instance->begin(table->create)) {
         return tl::unexpected(std::move(*refused));
     }
     return instance;
+}
+
+template <class Body>
+std::optional<std::string> Instance::refusal_of(std::string_view silent, Body&& body) const {
+    queen_error error{};
+    error.size = sizeof error;
+    try {
+        if (body(&error)) {
+            return std::nullopt;
+        }
+    } catch (const std::exception& e) {
+        return problem_of("", std::string("cannot start: ") + e.what());
+    } catch (...) {
+        return problem_of("", "cannot start: an exception of unknown type");
+    }
+    return problem_of(error, silent);
 }
 
 template <class Kind, class Body>

@@ -39,23 +39,13 @@ MeshInstance::~MeshInstance() {
 
 void MeshInstance::start() {
     QUEEN_ASSERT(!running_, "a mesh starts once");
-    queen_error error{};
-    error.size = sizeof error;
     open_ = true; // a peer may be quicker than the return
-    std::int32_t answer = 1;
-    // Not through the guard: it binds sockets, and its failure has its own words.
-    try {
-        answer = table_.start(self(), &error);
-    } catch (const std::exception& e) {
+    const auto refused = refusal_of("cannot start and gave no reason", [&](queen_error* error) {
+        return table_.start(self(), error) == 0;
+    });
+    if (refused) {
         open_ = false;
-        throw std::runtime_error(problem_of({"", std::string("cannot start: ") + e.what()}));
-    } catch (...) {
-        open_ = false;
-        throw std::runtime_error(problem_of({"", "cannot start: an exception of unknown type"}));
-    }
-    if (answer != 0) {
-        open_ = false;
-        throw std::runtime_error(problem_of(refusal_of(error, "cannot start and gave no reason")));
+        throw std::runtime_error(*refused);
     }
     running_ = true;
 }

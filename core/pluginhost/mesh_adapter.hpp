@@ -20,7 +20,7 @@ public:
     static constexpr const char* kKind = QUEEN_MESH;
     static constexpr auto read = read_mesh_table;
     /// @thread main
-    static tl::expected<std::shared_ptr<MeshInstance>, Refusal> create(Parts parts) {
+    static tl::expected<std::shared_ptr<MeshInstance>, std::string> create(Parts parts) {
         return make<MeshInstance>(std::move(parts));
     }
     ~MeshInstance() override;

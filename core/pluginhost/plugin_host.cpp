@@ -59,10 +59,10 @@ PluginHost::load_one(const settings::PluginSettings& settings, std::string& foun
     }
     const std::string kind = (*library)->kind();
     Plugin plugin{settings.name, settings.place, {}, {}, {}, {}};
-    Instance::Parts parts{settings.name, settings.place, std::move(*library),
-                          *values,       config_.limits, services_};
+    Instance::Parts parts{settings.name,      settings.place, std::move(*library),
+                          std::move(*values), config_.limits, services_};
     /// Keeps what was made, and says why nothing was.
-    const auto keep = [&](auto made, auto wrap) -> std::optional<Instance::Refusal> {
+    const auto keep = [&](auto made, auto wrap) -> std::optional<std::string> {
         if (!made) {
             return std::move(made.error());
         }
@@ -70,7 +70,7 @@ PluginHost::load_one(const settings::PluginSettings& settings, std::string& foun
         plugin.instance = std::move(*made);
         return std::nullopt;
     };
-    std::optional<Instance::Refusal> refusal;
+    std::optional<std::string> refusal;
     if (kind == QUEEN_MESH) {
         refusal = keep(MeshInstance::create(std::move(parts)), [&](auto made) {
             plugin.mesh = std::make_shared<MeshAdapter>(std::move(made));
@@ -85,10 +85,7 @@ PluginHost::load_one(const settings::PluginSettings& settings, std::string& foun
         });
     }
     if (refusal) {
-        const auto value = values->find(refusal->option);
-        return tl::unexpected(settings::Problems{
-            problem(value == values->end() ? settings.place : value->second.place, settings.name,
-                    refusal->option, refusal->message)});
+        return tl::unexpected(settings::Problems{std::move(*refusal)});
     }
     return plugin;
 }

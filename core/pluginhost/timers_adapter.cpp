@@ -43,7 +43,7 @@ const queen_host_timers TimersInstance::kHostTimers{sizeof(queen_host_timers),
                                                     host_release,
                                                     host_tick_at};
 
-tl::expected<std::shared_ptr<TimersInstance>, Instance::Refusal>
+tl::expected<std::shared_ptr<TimersInstance>, std::string>
 TimersInstance::create(Parts parts, std::shared_ptr<const TimerStoreSlot> store) {
     auto instance = make<TimersInstance>(std::move(parts), std::move(store));
     if (instance) { // the first tick is due at once
@@ -74,10 +74,7 @@ void TimersInstance::stop() noexcept {
 
 /// Told before the next tick, whenever that is.
 void TimersInstance::missed(SteadyTime earliest) noexcept {
-    const std::int64_t time = plugin::to_c(earliest);
-    std::int64_t known = missed_.load();
-    while (time < known && !missed_.compare_exchange_weak(known, time)) {
-    }
+    pull_forward(missed_, earliest);
 }
 
 void TimersInstance::scheduled(SteadyTime earliest) noexcept {

@@ -43,7 +43,7 @@ public:
     static constexpr const char* kKind = QUEEN_TIMERS;
     static constexpr auto read = read_timers_table;
     /// @thread main
-    static tl::expected<std::shared_ptr<TimersInstance>, Refusal>
+    static tl::expected<std::shared_ptr<TimersInstance>, std::string>
     create(Parts parts, std::shared_ptr<const TimerStoreSlot> store);
     ~TimersInstance() override;
 

@@ -1,5 +1,7 @@
 // plugins/hotlist/figures.hpp - what the hot-list counts about itself.
 #pragma once
+#include "shared/counter.hpp"
+
 #include <queen/plugin/types.hpp>
 
 #include <array>
@@ -9,15 +11,7 @@
 
 namespace queen::hotlist {
 
-/// One rising number. @thread any
-class Counter {
-public:
-    void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
-    std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
-
-private:
-    std::atomic<std::uint64_t> value_{0};
-};
+using shared::Counter;
 
 struct Counters {
     Counter marks_local, marks_remote, names_offered, scans;

@@ -26,9 +26,8 @@ struct Options {
     std::string trace; ///< queues whose name begins so leave breadcrumbs in the log; empty: none
 };
 
-enum class Severity { warning, info };
 /// Where log lines go. @thread any
-using Log = std::function<void(Severity, std::string_view line)>;
+using Log = std::function<void(plugin::LogLevel, std::string_view line)>;
 
 /// Hints only: the store alone decides who gets a lease, so a stale entry costs one empty claim.
 ///

@@ -53,10 +53,8 @@ std::unique_ptr<plugin::CandidateSource> make(plugin::Host& host) {
     options.idle_sweep = host.duration("idle_sweep");
     options.unserved_trim = host.duration("unserved_trim");
     options.trace = host.string("trace");
-    const auto log = [&host](queen::hotlist::Severity severity, std::string_view line) {
-        host.log(severity == queen::hotlist::Severity::warning ? plugin::LogLevel::warning
-                                                               : plugin::LogLevel::info,
-                 line);
+    const auto log = [&host](plugin::LogLevel level, std::string_view line) {
+        host.log(level, line);
     };
     return std::make_unique<queen::hotlist::HotList>(std::move(options), host.clock(), host, log);
 }

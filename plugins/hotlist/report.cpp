@@ -62,7 +62,7 @@ void Report::breadcrumb(std::string_view what, const QueueFacts& queue, std::str
     if (!partition.empty()) {
         line.field("partition", partition);
     }
-    log_(Severity::info, line.text());
+    log_(plugin::LogLevel::info, line.text());
 }
 
 void Report::walk_failed(const Ring& ring, std::uint32_t failures) {
@@ -73,7 +73,7 @@ void Report::walk_failed(const Ring& ring, std::uint32_t failures) {
     Line line("reseed failed");
     line.field("tenant", ring.queue()->tenant).field("queue", ring.queue()->name);
     line.field("group", ring.group()).field("times_in_a_row", failures);
-    log_(Severity::warning, line.text());
+    log_(plugin::LogLevel::warning, line.text());
 }
 
 std::uint64_t Report::walks() const {
@@ -124,7 +124,7 @@ void Report::summary(SteadyTime now, const QueueMap& queues) {
     line.field("rings", rings).field("ready", ready).field("wheel", wheel);
     line.field("marks_local", counters_.marks_local.value());
     line.field("marks_remote", counters_.marks_remote.value());
-    log_(Severity::info, line.text());
+    log_(plugin::LogLevel::info, line.text());
 
     const auto named = std::min(busy.size(), kRingsNamed);
     std::partial_sort(busy.begin(), busy.begin() + static_cast<std::ptrdiff_t>(named), busy.end(),
@@ -137,7 +137,7 @@ void Report::summary(SteadyTime now, const QueueMap& queues) {
         ring.field("tenant", one.ring->queue()->tenant).field("queue", one.ring->queue()->name);
         ring.field("group", one.ring->group()).field("ready", one.depth.ready);
         ring.field("wheel", one.depth.wheel).field("in_flight", one.depth.in_flight);
-        log_(Severity::info, ring.text());
+        log_(plugin::LogLevel::info, ring.text());
     }
     last_summary_ = now;
     last_activity_ = activity();

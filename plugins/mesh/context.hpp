@@ -14,8 +14,7 @@
 
 namespace queen::mesh {
 
-enum class Severity { info, warning };
-using Log = std::function<void(Severity, std::string_view)>; ///< @thread any
+using Log = std::function<void(plugin::LogLevel, std::string_view)>; ///< @thread any
 
 /// Lines about what strangers do: at most one a second, the rest is only counted.
 class Complaints {

@@ -1,19 +1,13 @@
 // mesh/figures.hpp - what the mesh counts about itself.
 #pragma once
+#include "shared/counter.hpp"
+
 #include <atomic>
 #include <cstdint>
 
 namespace queen::mesh {
 
-/// One rising number. @thread any
-class Counter {
-public:
-    void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
-    std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
-
-private:
-    std::atomic<std::uint64_t> value_{0};
-};
+using shared::Counter;
 
 struct Figures {
     Counter frames_sent, frames_received, bytes_sent, bytes_received;

@@ -41,24 +41,26 @@ Mesh::~Mesh() {
 void Mesh::warn() const {
     const std::string where = options_.listen.text();
     if (options_.secret.empty() && !is_loopback(options_.listen.host)) {
-        log_(Severity::warning, "no secret is set and the port " + where +
-                                    " can be reached from other machines: whoever does can send "
-                                    "hints (set secret, or QUEEN_SYNC_SECRET)");
+        log_(plugin::LogLevel::warning,
+             "no secret is set and the port " + where +
+                 " can be reached from other machines: whoever does can send "
+                 "hints (set secret, or QUEEN_SYNC_SECRET)");
     }
     if (!options_.secret.empty() && options_.secret.size() < kShortSecret) {
-        log_(Severity::warning, "the secret is shorter than " + std::to_string(kShortSecret) +
-                                    " bytes, so that it can be guessed from what goes over the "
-                                    "line");
+        log_(plugin::LogLevel::warning,
+             "the secret is shorter than " + std::to_string(kShortSecret) +
+                 " bytes, so that it can be guessed from what goes over the "
+                 "line");
     }
     if (!options_.secret.empty() && !options_.require_challenge) {
-        log_(Severity::warning, "require_challenge is off: who recorded a hello can repeat "
-                                "it");
+        log_(plugin::LogLevel::warning, "require_challenge is off: who recorded a hello can repeat "
+                                        "it");
     }
 }
 
 void Mesh::start() {
     if (network_ == nullptr) {
-        log_(Severity::info, options_.enabled ? "no peers, so it is off" : "it is off");
+        log_(plugin::LogLevel::info, options_.enabled ? "no peers, so it is off" : "it is off");
         return;
     }
     warn();
@@ -85,7 +87,7 @@ void Mesh::run() noexcept {
             network_->turn(std::chrono::hours(1));
         } catch (const std::exception& e) {
             network_->figures().faults.add();
-            log_(Severity::warning,
+            log_(plugin::LogLevel::warning,
                  std::string("all connections are ended and begun anew: ") + e.what());
             network_->close_all();
             // Whatever it was may last: then the broker's log and a core are to stay usable.

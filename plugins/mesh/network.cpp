@@ -1,12 +1,7 @@
 #include "network.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <system_error>
 
 namespace queen::mesh {
 namespace {
@@ -17,14 +12,6 @@ constexpr std::chrono::seconds kComplainEvery{1};
 constexpr std::chrono::seconds kWithoutDescriptors{1}; // until accepting is tried again
 constexpr int kAcceptsInARow = 64;
 
-Descriptor make_eventfd() {
-    Descriptor made(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-    if (!made) {
-        throw std::system_error(errno, std::generic_category(), "eventfd");
-    }
-    return made;
-}
-
 } // namespace
 
 void Complaints::add(SteadyTime now, const std::string& line) {
@@ -33,7 +20,7 @@ void Complaints::add(SteadyTime now, const std::string& line) {
         return;
     }
     next_ = now + kComplainEvery;
-    log_(Severity::warning,
+    log_(plugin::LogLevel::warning,
          withheld_ == 0 ? line
                         : line + " (" + std::to_string(withheld_) + " lines like it withheld)");
     withheld_ = 0;
@@ -41,11 +28,11 @@ void Complaints::add(SteadyTime now, const std::string& line) {
 
 Network::Network(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
                  Resolver& resolver, std::uint64_t seed)
-    : options_(options), clock_(clock), log_(log), resolver_(resolver), wakeup_(make_eventfd()),
+    : options_(options), clock_(clock), log_(log), resolver_(resolver),
       outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_),
       complaints_(log), context_{options, clock,   host, figures_,   outbox_,
                                  roster_, poller_, log,  complaints_} {
-    wakeup_key_ = poller_.add(wakeup_, Poller::kRead);
+    wakeup_key_ = poller_.add(wakeup_.descriptor(), Poller::kRead);
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
         outgoing_.push_back(std::make_unique<Outgoing>(context_, resolver, i, seed + i));
     }
@@ -53,12 +40,6 @@ Network::Network(const Options& options, const Clock& clock, plugin::MeshHost& h
 
 Network::~Network() {
     resolver_.stop(); // it calls back into the mail
-}
-
-void Network::wake() noexcept {
-    const std::uint64_t one = 1;
-    // Fails only when the counter is full: then the turn wakes anyway.
-    static_cast<void>(write(wakeup_.get(), &one, sizeof one));
 }
 
 void Network::open() {
@@ -80,8 +61,8 @@ void Network::listen() {
     }
     if (!listener_) {
         figures_.listen_failed.add();
-        log_(Severity::warning, "cannot listen at " + options_.listen.text() + ": " + error +
-                                    "; hints of other brokers are not heard");
+        log_(plugin::LogLevel::warning, "cannot listen at " + options_.listen.text() + ": " +
+                                            error + "; hints of other brokers are not heard");
         return;
     }
     listener_key_ = poller_.add(listener_, Poller::kRead);
@@ -125,7 +106,7 @@ void Network::tick(SteadyTime now) {
     if (now >= monitor_at_) {
         monitor_at_ = now + std::max<Nanoseconds>(options_.dead_threshold / 2, 250ms);
         for (const Roster::Change& change : roster_.monitor(now)) {
-            log_(change.alive ? Severity::info : Severity::warning,
+            log_(change.alive ? plugin::LogLevel::info : plugin::LogLevel::warning,
                  "broker " + change.server_id +
                      (change.alive ? " is heard from" : " is not heard from any more"));
         }
@@ -149,8 +130,7 @@ Nanoseconds Network::until_due(SteadyTime now, Nanoseconds most) const {
 void Network::serve(const epoll_event& event, SteadyTime now) {
     const Poller::Key key = event.data.u64;
     if (key == wakeup_key_) {
-        std::uint64_t count = 0;
-        static_cast<void>(read(wakeup_.get(), &count, sizeof count)); // only resets it
+        wakeup_.reset();
         outbox_.awake();
         return;
     }
@@ -213,7 +193,7 @@ bool Network::make_room(SteadyTime now) {
         return true;
     }
     figures_.refused.add();
-    complaints_.add(now, "" + std::to_string(options_.connections) +
+    complaints_.add(now, std::to_string(options_.connections) +
                              " connections are open; one more is not kept");
     auto oldest = incoming_.end();
     for (auto at = incoming_.begin(); at != incoming_.end(); ++at) {

@@ -5,6 +5,7 @@
 #include "incoming.hpp"
 #include "outgoing.hpp"
 #include "resolver.hpp"
+#include "shared/wakeup.hpp"
 
 #include <queen/plugin/mesh.hpp>
 
@@ -34,9 +35,9 @@ public:
     void open();
     /// @param most to wait for; less when something is due
     void turn(Nanoseconds most);
-    void close_all();     ///< after a fault; connections come back by themselves
-    void close();         ///< for good: nothing is heard or sent any more
-    void wake() noexcept; ///< ends a turn's wait. @thread any
+    void close_all();                        ///< after a fault; connections come back by themselves
+    void close();                            ///< for good: nothing is heard or sent any more
+    void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any
 
     std::uint16_t port() const noexcept { return port_; }        ///< 0: not listening
     Outbox& outbox() noexcept { return outbox_; }                ///< @thread as the outbox says
@@ -60,7 +61,7 @@ private:
     const Log& log_;
     Resolver& resolver_;
     Figures figures_;
-    Descriptor wakeup_; ///< an eventfd
+    shared::Wakeup wakeup_;
     Outbox outbox_;
     Roster roster_;
     Poller poller_;

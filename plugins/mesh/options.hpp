@@ -65,7 +65,7 @@ std::string read_secret(std::string_view text);
 /// @errors ConfigError for values that contradict each other
 void check(const Options& options);
 
-/// Whether machines other than this one can reach the address.
+/// Whether this machine alone can reach the address.
 bool is_loopback(std::string_view numeric) noexcept;
 
 } // namespace queen::mesh

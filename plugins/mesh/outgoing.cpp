@@ -204,10 +204,10 @@ bool Outgoing::challenged(std::string_view json, SteadyTime now) {
     if (reading.server_id() == options.server_id) {
         if (told_error_ != "ourselves") {
             told_error_ = "ourselves";
-            context_.log(Severity::info, "peer " + address_.text() + " has our own server id " +
-                                             options.server_id +
-                                             ": it is this broker, or one with a copy of its data "
-                                             "directory; it is left alone");
+            context_.log(plugin::LogLevel::info,
+                         "peer " + address_.text() + " has our own server id " + options.server_id +
+                             ": it is this broker, or one with a copy of its data "
+                             "directory; it is left alone");
         }
         close();
         state_ = State::ourselves;
@@ -238,7 +238,7 @@ void Outgoing::become_ready(SteadyTime now) {
     told_error_.clear();
     context_.outbox.set_connected(index_, true);
     context_.roster.set_connected(index_, true);
-    context_.log(Severity::info, "peer " + address_.text() + " is connected");
+    context_.log(plugin::LogLevel::info, "peer " + address_.text() + " is connected");
     say(heartbeat_frame(context_.options.server_id)); // it hears of us at once
     write(now);
 }
@@ -320,9 +320,9 @@ void Outgoing::lose(const std::string& why, SteadyTime now) {
     close();
     if (was_ready || why != told_error_) {
         told_error_ = why;
-        context_.log(Severity::warning, "peer " + address_.text() +
-                                            (was_ready ? " is lost: " : " is not reached: ") + why +
-                                            "; it is tried again for as long as it takes");
+        context_.log(plugin::LogLevel::warning,
+                     "peer " + address_.text() + (was_ready ? " is lost: " : " is not reached: ") +
+                         why + "; it is tried again for as long as it takes");
     }
     wait_longer(now);
 }

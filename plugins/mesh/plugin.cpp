@@ -61,10 +61,8 @@ std::unique_ptr<plugin::MeshLink> make(plugin::MeshPluginHost& host) {
     options.connections = host.size("connections");
     options.hints_per_second = host.size("hints_per_second");
     options.server_id = host.string("server_id");
-    const auto log = [&host](mesh::Severity severity, std::string_view line) {
-        host.log(severity == mesh::Severity::warning ? plugin::LogLevel::warning
-                                                     : plugin::LogLevel::info,
-                 line);
+    const auto log = [&host](plugin::LogLevel level, std::string_view line) {
+        host.log(level, line);
     };
     return std::make_unique<mesh::Mesh>(std::move(options), host.clock(), host, log);
 }

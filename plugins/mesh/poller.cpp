@@ -37,13 +37,6 @@ void Poller::change(const Descriptor& descriptor, Key key, std::uint32_t events)
     }
 }
 
-void Poller::remove(const Descriptor& descriptor) {
-    epoll_event none{};
-    if (epoll_ctl(set_.get(), EPOLL_CTL_DEL, descriptor.get(), &none) != 0) {
-        fail("epoll_ctl");
-    }
-}
-
 std::span<const epoll_event> Poller::wait(int timeout_ms) {
     const int count =
         epoll_wait(set_.get(), ready_.data(), static_cast<int>(ready_.size()), timeout_ms);

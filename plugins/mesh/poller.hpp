@@ -19,7 +19,6 @@ public:
     Poller(); ///< @errors throws std::system_error
     Key add(const Descriptor& descriptor, std::uint32_t events); ///< @errors throws likewise
     void change(const Descriptor& descriptor, Key key, std::uint32_t events);
-    void remove(const Descriptor& descriptor);
     /// @return what is ready, until the next call; nothing after `timeout_ms`
     std::span<const epoll_event> wait(int timeout_ms);
 

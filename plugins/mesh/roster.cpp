@@ -1,14 +1,8 @@
 #include "roster.hpp"
 
-#include <algorithm>
 #include <set>
 
 namespace queen::mesh {
-namespace {
-
-constexpr std::chrono::hours kForgotten{1}; // silence after which an id is no dead broker any more
-
-} // namespace
 
 Roster::Roster(const Options& options, const Outbox& outbox)
     : options_(options), outbox_(outbox), dialled_(options.peers.size()) {}
@@ -31,18 +25,10 @@ void Roster::sent(std::size_t peer, std::uint64_t frames) {
 void Roster::heard(std::string_view server_id, std::string_view from, std::uint64_t frames,
                    SteadyTime now) {
     const std::lock_guard lock(mutex_);
-    auto found = servers_.find(server_id);
-    if (found == servers_.end()) {
-        if (servers_.size() >= kMostServers) {
-            servers_.erase(std::min_element(
-                servers_.begin(), servers_.end(),
-                [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
-        }
-        found = servers_.emplace(std::string(server_id), Server{}).first;
-    }
-    found->second.from = from;
-    found->second.last = now;
-    found->second.received += frames;
+    Server& server = servers_.heard(server_id).row.second;
+    server.from = from;
+    server.last = now;
+    server.received += frames;
 }
 
 bool Roster::is_alive(const Server& server, SteadyTime now) const noexcept {
@@ -52,8 +38,8 @@ bool Roster::is_alive(const Server& server, SteadyTime now) const noexcept {
 std::vector<Roster::Change> Roster::monitor(SteadyTime now) {
     std::vector<Change> changes;
     const std::lock_guard lock(mutex_);
-    std::erase_if(servers_, [&](const auto& row) { return now - row.second.last > kForgotten; });
-    for (auto& [id, server] : servers_) {
+    servers_.forget(now);
+    for (auto& [id, server] : servers_.rows()) {
         const bool alive = is_alive(server, now);
         if (alive != server.alive) {
             server.alive = alive;
@@ -69,9 +55,8 @@ Roster::Counts Roster::counts(SteadyTime now) const {
     for (const Dialled& peer : dialled_) {
         out.connected += peer.connected ? 1 : 0;
     }
-    for (const auto& [id, server] : servers_) {
-        ++(is_alive(server, now) ? out.alive : out.dead);
-    }
+    out.alive = servers_.alive(now, options_.dead_threshold);
+    out.dead = servers_.rows().size() - out.alive;
     return out;
 }
 
@@ -92,13 +77,13 @@ void Roster::report(plugin::Peers& out, SteadyTime now) const {
         row.sent = dialled_[i].sent;
         row.dropped = outbox_.dropped(i);
         row.queued = outbox_.queued(i);
-        const auto server = servers_.find(dialled_[i].server_id);
-        if (server != servers_.end() && told.insert(server->first).second) {
+        const auto server = servers_.rows().find(dialled_[i].server_id);
+        if (server != servers_.rows().end() && told.insert(server->first).second) {
             hear(row, server->second);
         }
         out.add(row);
     }
-    for (const auto& [id, server] : servers_) {
+    for (const auto& [id, server] : servers_.rows()) {
         if (!told.contains(id)) {
             plugin::Peer row;
             row.address = server.from;

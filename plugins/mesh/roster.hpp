@@ -2,12 +2,12 @@
 #pragma once
 #include "options.hpp"
 #include "outbox.hpp"
+#include "shared/servers.hpp"
 
 #include <queen/plugin/mesh.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -17,13 +17,9 @@ namespace queen::mesh {
 
 /// A configured peer is an address; who answers there is known once it said its id, which brokers
 /// of the old protocol never do. Whom we hear is known by id. Both are one row where the ids agree.
-///
-/// Invariant: at most kMostServers ids are kept; the one silent for longest goes first.
 /// Locks: mutex_ is taken before the outbox's.
 class Roster {
 public:
-    static constexpr std::size_t kMostServers = 1024;
-
     Roster(const Options& options, const Outbox& outbox);
 
     // The mesh's thread.
@@ -63,7 +59,7 @@ private:
     const Outbox& outbox_;
     mutable std::mutex mutex_;
     std::vector<Dialled> dialled_;
-    std::map<std::string, Server, std::less<>> servers_;
+    shared::Servers<Server> servers_;
 };
 
 } // namespace queen::mesh

@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -49,12 +48,6 @@ Flow flow_of(int error) noexcept {
 }
 
 } // namespace
-
-Descriptor::~Descriptor() {
-    if (fd_ >= 0) {
-        close(fd_);
-    }
-}
 
 std::string error_text(int error) {
     return std::generic_category().message(error);

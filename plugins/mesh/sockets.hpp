@@ -2,6 +2,7 @@
 // but what says so.
 #pragma once
 #include "options.hpp"
+#include "shared/descriptor.hpp"
 
 #include <queen/plugin/types.hpp>
 
@@ -10,29 +11,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace queen::mesh {
 
-/// Owns a descriptor.
-class Descriptor {
-public:
-    Descriptor() = default;
-    explicit Descriptor(int fd) noexcept : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~Descriptor();
-    int get() const noexcept { return fd_; }
-    explicit operator bool() const noexcept { return fd_ >= 0; }
-    void reset() noexcept { Descriptor gone(std::exchange(fd_, -1)); }
-
-private:
-    int fd_ = -1;
-};
+using shared::Descriptor;
 
 /// Where a socket can connect to or listen at.
 struct Endpoint {

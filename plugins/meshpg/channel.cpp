@@ -1,14 +1,10 @@
 #include "channel.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,17 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using plugin::HintKind;
-
-constexpr std::size_t kMostServers = 1'024;
-constexpr std::chrono::hours kForgotten{1}; // silence after which an id is no dead broker any more
-
-int make_eventfd() {
-    const int made = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (made < 0) {
-        throw std::system_error(errno, std::generic_category(), "eventfd");
-    }
-    return made;
-}
 
 std::string head_of(std::string_view server_id, std::string_view instance) {
     std::string out = "{\"server_id\":";
@@ -43,19 +28,8 @@ Channel::Channel(const Options& options, const Clock& clock, plugin::MeshHost& h
                  std::string instance)
     : options_(options), clock_(clock), host_(host), log_(log),
       head_(head_of(options.server_id, instance) + ",\"items\":["), instance_(std::move(instance)),
-      wakeup_(make_eventfd()), outbox_(options.pending, [this] { wake(); }),
-      retry_(options.first_retry), allowance_(static_cast<double>(options.hints_per_second)),
-      filled_(clock.now()) {}
-
-Channel::~Channel() {
-    ::close(wakeup_);
-}
-
-void Channel::wake() noexcept {
-    const std::uint64_t one = 1;
-    // Fails only when the counter is full: then the turn wakes anyway.
-    static_cast<void>(write(wakeup_, &one, sizeof one));
-}
+      outbox_(options.pending, [this] { wake(); }), retry_(options.first_retry),
+      allowance_(static_cast<double>(options.hints_per_second)), filled_(clock.now()) {}
 
 void Channel::publish(std::span<const plugin::Hint> hints) {
     figures_.dropped_full.add(outbox_.publish(hints));
@@ -77,7 +51,7 @@ void Channel::turn(Nanoseconds most) {
 
 bool Channel::wait(Nanoseconds most) {
     std::array<pollfd, 2> sets{};
-    sets[0] = {wakeup_, POLLIN, 0};
+    sets[0] = {wakeup_.descriptor().get(), POLLIN, 0};
     nfds_t count = 1;
     if (session_.socket() >= 0) {
         const bool writes = session_.wants_write();
@@ -91,8 +65,7 @@ bool Channel::wait(Nanoseconds most) {
         sets.data(), count,
         static_cast<int>(
             std::min(kLongest, std::chrono::ceil<std::chrono::milliseconds>(most)).count())));
-    std::uint64_t wakes = 0;
-    static_cast<void>(read(wakeup_, &wakes, sizeof wakes)); // only resets it
+    wakeup_.reset();
     return count > 1 && sets[1].revents != 0;
 }
 
@@ -130,7 +103,7 @@ void Channel::lose(const std::string& why, SteadyTime now) {
     figures_.dropped_stale.add(outbox_.set_listened(false));
     if (told_error_ != why) { // a database that stays away costs one line
         told_error_ = why;
-        log_(Severity::warning, "hints neither go out nor come in: " + why);
+        log_(plugin::LogLevel::warning, "hints neither go out nor come in: " + why);
     }
     retry_at_ = now + retry_;
     retry_ = std::min(2 * retry_, options_.last_retry);
@@ -162,7 +135,7 @@ void Channel::serve(bool ready, SteadyTime now) {
         figures_.reconnects.add(was_connected_ ? 1 : 0);
         was_connected_ = true;
         told_error_.clear();
-        log_(Severity::info, "listening to channel " + options_.channel);
+        log_(plugin::LogLevel::info, "listening to channel " + options_.channel);
     }
 }
 
@@ -208,22 +181,14 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
 
 void Channel::meet(std::string_view server_id, SteadyTime now) {
     const std::lock_guard lock(servers_mutex_);
-    auto found = servers_.find(server_id);
-    const bool news =
-        found == servers_.end() || now - found->second.last >= options_.dead_threshold;
-    if (found == servers_.end()) {
-        if (servers_.size() >= kMostServers) {
-            servers_.erase(std::min_element(
-                servers_.begin(), servers_.end(),
-                [](const auto& a, const auto& b) { return a.second.last < b.second.last; }));
-        }
-        found = servers_.emplace(std::string(server_id), Server{}).first;
-    }
-    found->second.last = now;
-    ++found->second.received;
+    const auto [row, added] = servers_.heard(server_id);
+    auto& [id, server] = row;
+    const bool news = added || now - server.last >= options_.dead_threshold;
+    server.last = now;
+    ++server.received;
     if (news) {
         heartbeat_at_ = now; // it may not know of us
-        log_(Severity::info, "broker " + found->first + " is heard from");
+        log_(plugin::LogLevel::info, "broker " + id + " is heard from");
     }
 }
 
@@ -244,17 +209,13 @@ bool Channel::allowed(std::size_t hints, SteadyTime now) {
 std::size_t Channel::alive() const {
     const SteadyTime now = clock_.now();
     const std::lock_guard lock(servers_mutex_);
-    return static_cast<std::size_t>(
-        std::count_if(servers_.begin(), servers_.end(), [&](const auto& row) {
-            return now - row.second.last < options_.dead_threshold;
-        }));
+    return servers_.alive(now, options_.dead_threshold);
 }
 
 void Channel::look_after(SteadyTime now) {
     {
         const std::lock_guard lock(servers_mutex_);
-        std::erase_if(servers_,
-                      [&](const auto& row) { return now - row.second.last > kForgotten; });
+        servers_.forget(now);
     }
     const bool listened = listening_ && alive() > 0;
     if (listened != outbox_.listened()) {
@@ -306,15 +267,17 @@ void Channel::stats(plugin::Stats& out) const {
     const auto add = [&](const char* name, std::uint64_t value) {
         out.add(name, static_cast<double>(value));
     };
-    const std::size_t living = alive();
+    std::size_t living = 0;
     std::size_t known = 0;
     {
+        const SteadyTime now = clock_.now();
         const std::lock_guard lock(servers_mutex_);
-        known = servers_.size();
+        living = servers_.alive(now, options_.dead_threshold);
+        known = servers_.rows().size();
     }
     add("connected", figures_.connected.load() ? 1 : 0);
     add("servers_alive", living);
-    add("servers_dead", known - std::min(known, living));
+    add("servers_dead", known - living);
     add("pending", outbox_.size());
     add("notifications_sent_total", figures_.notifications_sent.value());
     add("notifications_received_total", figures_.notifications_received.value());
@@ -335,7 +298,7 @@ void Channel::peers(plugin::Peers& out) const {
     const SteadyTime now = clock_.now();
     const bool connected = figures_.connected.load(std::memory_order_relaxed);
     const std::lock_guard lock(servers_mutex_);
-    for (const auto& [id, server] : servers_) {
+    for (const auto& [id, server] : servers_.rows()) {
         plugin::Peer peer;
         peer.address = options_.channel;
         peer.server_id = id;

@@ -10,32 +10,25 @@
 #include "options.hpp"
 #include "outbox.hpp"
 #include "session.hpp"
+#include "shared/counter.hpp"
 #include "shared/hint_list.hpp"
+#include "shared/servers.hpp"
+#include "shared/wakeup.hpp"
 
 #include <queen/plugin/mesh.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 namespace queen::meshpg {
 
-enum class Severity { info, warning };
-using Log = std::function<void(Severity, std::string_view)>;
+using Log = std::function<void(plugin::LogLevel, std::string_view)>;
 
-/// One rising number. @thread any
-class Counter {
-public:
-    void add(std::uint64_t n = 1) noexcept { value_.fetch_add(n, std::memory_order_relaxed); }
-    std::uint64_t value() const noexcept { return value_.load(std::memory_order_relaxed); }
-
-private:
-    std::atomic<std::uint64_t> value_{0};
-};
+using shared::Counter;
 
 struct Figures {
     Counter notifications_sent, notifications_received;
@@ -57,14 +50,13 @@ public:
     /// @param instance no other broker's; tells our own notifications from others'
     Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
             std::string instance);
-    ~Channel();
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
     void turn(Nanoseconds most);
     void close();
-    void fault(const std::string& why); ///< an exception went through turn()
-    void wake() noexcept;               ///< ends a turn's wait. @thread any
+    void fault(const std::string& why);      ///< an exception went through turn()
+    void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any
 
     bool listened() const noexcept { return outbox_.listened(); } ///< @thread any
     void publish(std::span<const plugin::Hint> hints);            ///< @thread any
@@ -97,7 +89,7 @@ private:
     const std::string head_; ///< of each payload, up to the first item
     const std::string instance_;
     Figures figures_;
-    int wakeup_; ///< an eventfd
+    shared::Wakeup wakeup_;
     Outbox outbox_;
     Session session_;
 
@@ -117,7 +109,7 @@ private:
     hint_json::HintList hints_;
 
     mutable std::mutex servers_mutex_;
-    std::map<std::string, Server, std::less<>> servers_;
+    shared::Servers<Server> servers_;
 };
 
 } // namespace queen::meshpg

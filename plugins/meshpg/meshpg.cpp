@@ -38,7 +38,7 @@ MeshPg::~MeshPg() {
 
 void MeshPg::start() {
     if (!options_.enabled) {
-        log_(Severity::info, "it is off");
+        log_(plugin::LogLevel::info, "it is off");
         return;
     }
     thread_ = std::thread([this] { run(); });

@@ -37,10 +37,8 @@ std::unique_ptr<plugin::MeshLink> make(plugin::MeshPluginHost& host) {
     options.dead_threshold = host.duration("dead_threshold");
     options.hints_per_second = host.size("hints_per_second");
     options.server_id = host.string("server_id");
-    const auto log = [&host](meshpg::Severity severity, std::string_view line) {
-        host.log(severity == meshpg::Severity::warning ? plugin::LogLevel::warning
-                                                       : plugin::LogLevel::info,
-                 line);
+    const auto log = [&host](plugin::LogLevel level, std::string_view line) {
+        host.log(level, line);
     };
     return std::make_unique<meshpg::MeshPg>(std::move(options), host.clock(), host, log);
 }

@@ -141,18 +141,8 @@ std::unique_ptr<plugin::TimerDriver> make(plugin::TimerPluginHost& host) {
     no_less("idle_max_sleep", options.idle_max_sleep, "max_sleep", options.max_sleep);
     no_less("empty_claim_max", options.empty_claim_max, "empty_claim_min", options.empty_claim_min);
     no_less("backoff_max", options.backoff_max, "backoff_min", options.backoff_min);
-    const auto log = [&host](queen::timers::Severity severity, std::string_view line) {
-        switch (severity) {
-        case queen::timers::Severity::error:
-            host.log(plugin::LogLevel::error, line);
-            return;
-        case queen::timers::Severity::warning:
-            host.log(plugin::LogLevel::warning, line);
-            return;
-        case queen::timers::Severity::info:
-            host.log(plugin::LogLevel::info, line);
-            return;
-        }
+    const auto log = [&host](plugin::LogLevel level, std::string_view line) {
+        host.log(level, line);
     };
     return std::make_unique<queen::timers::Sweeper>(options, host.clock(), host, log);
 }

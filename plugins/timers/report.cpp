@@ -5,6 +5,7 @@
 
 namespace queen::timers {
 
+using plugin::LogLevel;
 using plugin::TimerHost;
 using plugin::TimerOutcome;
 
@@ -16,9 +17,9 @@ double seconds(Nanoseconds time) {
 
 } // namespace
 
-void Sweeper::say(Severity severity, std::string line) {
-    actions_.push_back({[this, severity, line = std::move(line)](TimerHost&) {
-        log_(severity, line);
+void Sweeper::say(LogLevel level, std::string line) {
+    actions_.push_back({[this, level, line = std::move(line)](TimerHost&) {
+        log_(level, line);
         return true;
     }});
 }
@@ -32,17 +33,17 @@ void Sweeper::complain(TimerOutcome outcome, std::string_view what, std::string_
         return;
     case TimerOutcome::transient:
         if (!std::exchange(outage_, true)) {
-            say(Severity::warning, line + "; timers wait, and no attempt is counted");
+            say(LogLevel::warning, line + "; timers wait, and no attempt is counted");
         }
         return;
     case TimerOutcome::permanent:
         if (!std::exchange(cycle_.complained_permanent, true)) {
-            say(Severity::warning, line);
+            say(LogLevel::warning, line);
         }
         return;
     case TimerOutcome::config:
         if (!std::exchange(cycle_.complained_config, true)) {
-            say(Severity::error, line + "; the database's schema does not fit this broker");
+            say(LogLevel::error, line + "; the database's schema does not fit this broker");
         }
         return;
     }

@@ -6,6 +6,7 @@
 
 namespace queen::timers {
 
+using plugin::LogLevel;
 using plugin::TimerAnswer;
 using plugin::TimerCall;
 using plugin::TimerHost;
@@ -31,7 +32,7 @@ Sweeper::Sweeper(Options options, const Clock& clock, TimerHost& host, Log log)
       lanes_(std::clamp<std::size_t>(options.parallelism, 1, 8)),
       random_(static_cast<std::minstd_rand::result_type>(options.seed)) {
     if (!options_.enabled) {
-        log_(Severity::warning, "this broker fires no timers (enabled: false): they wait until "
+        log_(LogLevel::warning, "this broker fires no timers (enabled: false): they wait until "
                                 "another broker does");
     }
 }
@@ -61,10 +62,7 @@ void Sweeper::scheduled(SteadyTime earliest) {
     }
     wake_ = wake;
     ++counts_.pulled;
-    actions_.push_back({[wake](TimerHost& host) {
-        host.tick_at(wake);
-        return true;
-    }});
+    ask_for_tick();
     make_calls(lock);
 }
 
@@ -134,9 +132,7 @@ void Sweeper::probed(const TimerAnswer& answer) {
     if (answer.outcome != TimerOutcome::ok) {
         count_failure(answer.outcome);
         complain(answer.outcome, "asking what is due", answer.error);
-        end_cycle(answer.outcome == TimerOutcome::paused      ? End::paused
-                  : answer.outcome == TimerOutcome::transient ? End::transient
-                                                              : End::refused);
+        end_cycle(end_after(answer.outcome));
         return;
     }
     cycle_.next_in = answer.next_in;
@@ -205,9 +201,7 @@ void Sweeper::claimed(Lane& lane, const TimerAnswer& answer) {
         cycle_.rows_left += lane.asked;
         count_failure(answer.outcome);
         complain(answer.outcome, "claiming", answer.error);
-        cut_cycle(answer.outcome == TimerOutcome::paused      ? End::paused
-                  : answer.outcome == TimerOutcome::transient ? End::transient
-                                                              : End::refused);
+        cut_cycle(end_after(answer.outcome));
         end_lane(lane);
         return;
     }
@@ -438,7 +432,7 @@ void Sweeper::end_cycle(End end) {
     counts_.cycle_took = now - cycle_.began;
     if (outage_ && end != End::transient && end != End::stopping) {
         outage_ = false;
-        say(Severity::info, "the database answers again");
+        say(LogLevel::info, "the database answers again");
     }
     const Nanoseconds sleep = sleep_after(end);
     const bool patient = end == End::paused || end == End::transient || end == End::refused;
@@ -447,11 +441,22 @@ void Sweeper::end_cycle(End end) {
     wake_ = std::max(std::min(now + sleep, earliest), not_before_);
     counts_.sleep = wake_ - now;
     if (!stopped_) {
-        actions_.push_back({[wake = wake_](TimerHost& host) {
-            host.tick_at(wake);
-            return true;
-        }});
+        ask_for_tick();
     }
+}
+
+Sweeper::End Sweeper::end_after(TimerOutcome failure) {
+    switch (failure) {
+    case TimerOutcome::paused:
+        return End::paused;
+    case TimerOutcome::transient:
+        return End::transient;
+    case TimerOutcome::ok:
+    case TimerOutcome::permanent:
+    case TimerOutcome::config:
+        break;
+    }
+    return End::refused;
 }
 
 /// SW-3, and SW-7 for a store that refuses.
@@ -460,7 +465,6 @@ Nanoseconds Sweeper::sleep_after(End end) {
     refusals_ = end == End::refused ? std::min(refusals_ + 1, 30) : 0;
     switch (end) {
     case End::worked:
-        idle_cycles_ = 0;
         return options_.min_sleep; // there may be more
     case End::nothing_claimed: {
         ++counts_.empty_claims;
@@ -505,6 +509,13 @@ TimerCall Sweeper::ask(std::function<bool(TimerHost&, TimerCall)> call) {
     actions_.push_back(
         {[call = std::move(call), id](TimerHost& host) { return call(host, id); }, id});
     return id;
+}
+
+void Sweeper::ask_for_tick() {
+    actions_.push_back({[wake = wake_](TimerHost& host) {
+        host.tick_at(wake);
+        return true;
+    }});
 }
 
 void Sweeper::make_calls(std::unique_lock<std::mutex>& lock) {

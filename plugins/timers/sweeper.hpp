@@ -44,8 +44,6 @@
 
 namespace queen::timers {
 
-enum class Severity { error, warning, info };
-
 struct Options {
     bool enabled = true; ///< else timers wait for another broker
     Nanoseconds min_sleep = std::chrono::milliseconds(5);
@@ -80,7 +78,7 @@ struct Options {
 /// @source SW-1 to SW-9
 class Sweeper final : public plugin::TimerDriver {
 public:
-    using Log = std::function<void(Severity, std::string_view)>;
+    using Log = std::function<void(plugin::LogLevel, std::string_view)>;
     Sweeper(Options options, const Clock& clock, plugin::TimerHost& host, Log log);
 
     /// Returns when no call into the store is being made any more. @thread main, or inside a call
@@ -151,12 +149,14 @@ private:
     void end_lane(Lane& lane);
     void end_cycle(End end);
     void cut_cycle(End end);
+    static End end_after(plugin::TimerOutcome failure); ///< when a cycle cannot go on
     bool half_a_lease_since(SteadyTime start) const;
     Nanoseconds sleep_after(End end);
     void count_failure(plugin::TimerOutcome outcome);
     void complain(plugin::TimerOutcome outcome, std::string_view what, std::string_view error);
-    void say(Severity severity, std::string line);
+    void say(plugin::LogLevel level, std::string line);
     plugin::TimerCall ask(std::function<bool(plugin::TimerHost&, plugin::TimerCall)> call);
+    void ask_for_tick(); ///< at wake_
     void refused(plugin::TimerCall call);
     Nanoseconds backoff_after(std::int32_t attempts) const;
 

@@ -50,17 +50,15 @@ static inline void fixture_step(const void* self) {
 }
 
 static inline void* fixture_create(const queen_host* host, queen_error* error) {
-    struct fixture* self = calloc(1, sizeof *self);
+    struct fixture* self = fixture_new(sizeof *self, error);
     if (self == NULL) {
-        error->code = QUEEN_FAILED;
         return NULL;
     }
     self->host = host;
     return self;
 }
 static void fixture_destroy(void* self) {
-    const queen_host* host = ((struct fixture*)self)->host;
-    host->log(host, QUEEN_LOG_DEBUG, fixture_text("destroyed"));
+    fixture_log(((struct fixture*)self)->host, "destroyed");
     free(self);
 }
 static inline int32_t fixture_peek(void* self, const queen_scope* scope, queen_readiness* out) {

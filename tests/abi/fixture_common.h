@@ -96,7 +96,20 @@ static inline queen_str fixture_text(const char* text) {
     return out;
 }
 
+static inline void fixture_log(const queen_host* host, const char* text) {
+    host->log(host, QUEEN_LOG_DEBUG, fixture_text(text));
+}
+
 /* Lets the tests' clock move on. */
 static inline void fixture_step_of(const queen_host* host) {
-    host->log(host, QUEEN_LOG_DEBUG, fixture_text("step"));
+    fixture_log(host, "step");
+}
+
+/* Zeroed memory of an instance, or none with the error filled. */
+static inline void* fixture_new(size_t size, queen_error* error) {
+    void* self = calloc(1, size);
+    if (self == NULL) {
+        error->code = QUEEN_FAILED;
+    }
+    return self;
 }

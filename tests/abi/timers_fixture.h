@@ -33,12 +33,11 @@ struct fixture {
 };
 
 static inline void fixture_say(const struct fixture* self, const char* text) {
-    self->host->log(self->host, QUEEN_LOG_DEBUG, fixture_text(text));
+    fixture_log(self->host, text);
 }
 static inline void* fixture_create(const queen_host* host, queen_error* error) {
-    struct fixture* self = calloc(1, sizeof *self);
+    struct fixture* self = fixture_new(sizeof *self, error);
     if (self == NULL) {
-        error->code = QUEEN_FAILED;
         return NULL;
     }
     self->host = host;

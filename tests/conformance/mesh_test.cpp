@@ -1,9 +1,7 @@
 // The suite over a mesh in plain C and over the TCP mesh, the latter as a class and through the
 // real host.
-#include "base/clock.hpp"
-#include "loaded_plugin.hpp"
+#include "loaded_meshes.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh_conformance.hpp"
 
 #include <unistd.h>
 
@@ -41,17 +39,12 @@ MeshSubject tcp_class(std::string name, std::string secret) {
                     const auto host = std::make_shared<plugin::RecordingMeshHost>();
                     all.nodes.push_back(
                         {std::make_shared<mesh::Mesh>(options, SystemClock::instance(), *host,
-                                                      [](mesh::Severity, std::string_view) {}),
+                                                      [](plugin::LogLevel, std::string_view) {}),
                          host});
                 }
                 return all;
             }};
 }
-
-using Values = std::vector<std::pair<std::string, std::string>>;
-
-/// Options of the n-th of so many.
-using OptionsOf = std::function<Values(std::size_t n, std::size_t count)>;
 
 Values tcp_options(std::size_t n, std::size_t count) {
     return {{"listen", own_address(n)},
@@ -60,40 +53,11 @@ Values tcp_options(std::size_t n, std::size_t count) {
             {"server_id", "broker " + std::to_string(n)}};
 }
 
-/// Instances of one library in one plugin host, each with a recording host of its own.
 MeshSubject loaded(
     std::string name, std::string path,
     const OptionsOf& options_of = [](std::size_t, std::size_t) { return Values{}; }) {
-    return {std::move(name), [path, options_of](std::size_t count) {
-                struct Kept {
-                    std::vector<std::shared_ptr<plugin::RecordingMeshHost>> heard;
-                    std::unique_ptr<pluginhost::PluginHost> host;
-                };
-                const auto kept = std::make_shared<Kept>();
-                std::vector<settings::PluginSettings> plugins;
-                for (std::size_t n = 0; n < count; ++n) {
-                    kept->heard.push_back(std::make_shared<plugin::RecordingMeshHost>());
-                    plugins.push_back(plugin_settings(std::to_string(n), path));
-                    for (const auto& [option, value] : options_of(n, count)) {
-                        plugins.back().options.push_back({option, {value, true, {}, {}}});
-                    }
-                }
-                pluginhost::HostServices services;
-                services.clock = &SystemClock::instance();
-                services.heard = [to = kept->heard](std::string_view plugin,
-                                                    std::span<const plugin::Hint> hints) {
-                    to.at(std::stoul(std::string(plugin)))->heard(hints);
-                };
-                kept->host = std::make_unique<pluginhost::PluginHost>(patient(), services);
-                const auto problems = kept->host->load(plugins);
-                EXPECT_TRUE(problems.empty()) << problems.front();
-                LoadedMeshes all;
-                for (const auto& [number, mesh] : kept->host->meshes()) {
-                    all.nodes.push_back({mesh, kept->heard.at(std::stoul(number))});
-                }
-                all.keeps = kept;
-                all.faults = [kept] { return faults_of(*kept->host); };
-                return all;
+    return {std::move(name), [path = std::move(path), options_of](std::size_t count) {
+                return loaded_meshes(path, count, options_of);
             }};
 }
 

@@ -31,7 +31,7 @@ TimersSubject our_class() {
                                const std::shared_ptr<plugin::ManualClock>& clock) {
                 return LoadedDriver{
                     std::make_shared<timers::Sweeper>(timers::Options{}, *clock, *store,
-                                                      [](timers::Severity, std::string_view) {}),
+                                                      [](plugin::LogLevel, std::string_view) {}),
                     nullptr,
                     {}};
             }};

@@ -33,9 +33,10 @@ protected:
 
     void remake(Options options) {
         list = std::make_unique<HotList>(
-            options, clock, host, [this](Severity severity, std::string_view line) {
-                lines.emplace_back(std::string(severity == Severity::warning ? "warning " : "") +
-                                   std::string(line));
+            options, clock, host, [this](plugin::LogLevel level, std::string_view line) {
+                lines.emplace_back(
+                    std::string(level == plugin::LogLevel::warning ? "warning " : "") +
+                    std::string(line));
             });
     }
     void SetUp() override { remake({}); }

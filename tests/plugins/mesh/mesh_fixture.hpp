@@ -47,6 +47,26 @@ inline Hint moved(std::string_view queue, std::string_view partition, std::strin
     return hint;
 }
 
+inline Hint configured(std::string_view queue) {
+    Hint hint = stored(queue, "");
+    hint.kind = HintKind::configured;
+    return hint;
+}
+
+inline Hint deleted(std::string_view queue) {
+    Hint hint = stored(queue, "");
+    hint.kind = HintKind::deleted;
+    return hint;
+}
+
+inline Hint switched(std::string_view subject, bool enabled) {
+    Hint hint;
+    hint.kind = HintKind::switched;
+    hint.subject = subject;
+    hint.enabled = enabled;
+    return hint;
+}
+
 inline Endpoint loopback(std::uint16_t port) {
     return resolve({"127.0.0.1", port}, true).endpoints.front();
 }
@@ -101,7 +121,7 @@ private:
 struct Node {
     Node(Options set, const Clock& clock, Names& names)
         : options(std::move(set)), resolver(names),
-          log([this](Severity, std::string_view line) { lines.emplace_back(line); }),
+          log([this](plugin::LogLevel, std::string_view line) { lines.emplace_back(line); }),
           network(options, clock, host, log, resolver, 1) {
         network.open();
         names.set(options.server_id, network.port());

@@ -13,7 +13,7 @@ namespace {
 class Lines {
 public:
     Log log() {
-        return [this](Severity, std::string_view line) {
+        return [this](plugin::LogLevel, std::string_view line) {
             {
                 const std::lock_guard lock(mutex_);
                 lines_.emplace_back(line);

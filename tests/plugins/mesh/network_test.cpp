@@ -77,17 +77,9 @@ TEST_F(NetworkTest, EveryKindOfHintArrivesAsItWasSent) {
     Node& a = add("a", {"b"});
     Node& b = add("b", {"a"});
     ASSERT_TRUE(until([&] { return a.listened(); }));
-    Hint configured = stored("q", "");
-    configured.kind = HintKind::configured;
-    Hint deleted = configured;
-    deleted.kind = HintKind::deleted;
-    Hint pushes;
-    pushes.kind = HintKind::switched;
-    pushes.subject = "maintenance";
-    pushes.enabled = true;
     std::vector<OwnedHint> sent;
-    for (const Hint& hint :
-         {stored("qü\"", "p\\"), moved("q", "", "g"), configured, deleted, pushes}) {
+    for (const Hint& hint : {stored("qü\"", "p\\"), moved("q", "", "g"), configured("q"),
+                             deleted("q"), switched("maintenance", true)}) {
         publish(a, hint);
         sent.emplace_back(hint);
     }
@@ -242,12 +234,12 @@ TEST_F(NetworkTest, TheRosterIsBounded) {
     Figures figures;
     const Outbox outbox(set, figures, [] {});
     Roster roster(set, outbox);
-    for (std::size_t i = 0; i < 2 * Roster::kMostServers; ++i) {
+    for (std::size_t i = 0; i < 2 * shared::kMostServers; ++i) {
         advance(1ms);
         roster.heard("id " + std::to_string(i), "x", 1, clock_.now());
     }
     const Roster::Counts counts = roster.counts(clock_.now());
-    EXPECT_EQ(counts.alive + counts.dead, Roster::kMostServers);
+    EXPECT_EQ(counts.alive + counts.dead, shared::kMostServers);
     advance(2h);
     roster.monitor(clock_.now());
     EXPECT_EQ(roster.counts(clock_.now()).dead, 0u) << "long gone";

@@ -21,14 +21,6 @@ OwnedHint hint(HintKind kind, std::string_view queue, std::string_view partition
     return OwnedHint(made);
 }
 
-OwnedHint switched(std::string_view subject, bool enabled) {
-    Hint made;
-    made.kind = HintKind::switched;
-    made.subject = subject;
-    made.enabled = enabled;
-    return OwnedHint(made);
-}
-
 class OldPeer : public MeshBed {
 protected:
     Options mixed(std::string_view secret) {
@@ -81,7 +73,8 @@ TEST_F(OldPeer, F66_EveryFrameOfAnOldBrokerIsRead) {
                   hint(HintKind::stored, "q", "p"), hint(HintKind::stored, "q", "p", kT),
                   hint(HintKind::stored, "q", "p", kT), hint(HintKind::moved, "q", "p", "", "g"),
                   hint(HintKind::configured, "q", "", kT), hint(HintKind::deleted, "q", "", kT),
-                  switched("maintenance", true), switched("pop_maintenance", false)}));
+                  OwnedHint(switched("maintenance", true)),
+                  OwnedHint(switched("pop_maintenance", false))}));
     EXPECT_EQ(node.network.figures().frames_bad.value(), 0u);
 }
 
@@ -136,19 +129,9 @@ TEST_F(OldPeer, F66_AnOldBrokerHearsItsOwnFormat) {
         advance(secret.empty() ? 0ms : 1'000ms); // it says nothing: then it is an old one
         ASSERT_TRUE(until([&] { return node.listened(); }));
 
-        Hint configured = stored("q", "");
-        configured.kind = HintKind::configured;
-        Hint deleted = configured;
-        deleted.kind = HintKind::deleted;
-        Hint pushes;
-        pushes.kind = HintKind::switched;
-        pushes.subject = "maintenance";
-        pushes.enabled = true;
-        Hint pops = pushes;
-        pops.subject = "pop_maintenance";
-        pops.enabled = false;
         for (const Hint& each :
-             {stored("q", "p"), configured, deleted, pushes, pops, moved("q", "p", "g")}) {
+             {stored("q", "p"), configured("q"), deleted("q"), switched("maintenance", true),
+              switched("pop_maintenance", false), moved("q", "p", "g")}) {
             node.network.outbox().publish(std::span(&each, 1));
         }
         ASSERT_TRUE(until([&] { return old->frames().size() >= 8; }));

@@ -155,29 +155,18 @@ std::vector<std::string> frames(const std::vector<Hint>& hints) {
 }
 
 TEST(Wire, ME5_EachKindOfHintHasItsFrame) {
-    Hint configured = stored("q", "");
-    configured.kind = HintKind::configured;
-    Hint deleted = configured;
-    deleted.kind = HintKind::deleted;
-    Hint pushes;
-    pushes.kind = HintKind::switched;
-    pushes.subject = "maintenance";
-    pushes.enabled = true;
-    Hint pops = pushes;
-    pops.subject = "pop_maintenance";
-    pops.enabled = false;
-    Hint unknown = pushes;
-    unknown.subject = "something new";
     const std::string tenant = ",\"tenant\":\"" + std::string(kTenant) + "\"";
-    EXPECT_EQ(frames({configured, deleted, pushes, pops, unknown, moved("q", "", "g"),
-                      moved("q", "p", "g"), stored("q", "p1"), stored("q", "p2")}),
-              (std::vector<std::string>{
-                  "\x0a{\"queue\":\"q\"" + tenant + "}", "\x0b{\"queue\":\"q\"" + tenant + "}",
-                  "\x28{\"enabled\":true}", "\x29{\"enabled\":false}",
-                  "\x40{\"queue\":\"q\"" + tenant + ",\"group\":\"g\"}",
-                  "\x40{\"queue\":\"q\",\"partition\":\"p\"" + tenant + ",\"group\":\"g\"}",
-                  "\2{\"items\":[{\"queue\":\"q\",\"partition\":\"p1\"" + tenant +
-                      "},{\"queue\":\"q\",\"partition\":\"p2\"" + tenant + "}]}"}));
+    EXPECT_EQ(
+        frames({configured("q"), deleted("q"), switched("maintenance", true),
+                switched("pop_maintenance", false), switched("something new", true),
+                moved("q", "", "g"), moved("q", "p", "g"), stored("q", "p1"), stored("q", "p2")}),
+        (std::vector<std::string>{
+            "\x0a{\"queue\":\"q\"" + tenant + "}", "\x0b{\"queue\":\"q\"" + tenant + "}",
+            "\x28{\"enabled\":true}", "\x29{\"enabled\":false}",
+            "\x40{\"queue\":\"q\"" + tenant + ",\"group\":\"g\"}",
+            "\x40{\"queue\":\"q\",\"partition\":\"p\"" + tenant + ",\"group\":\"g\"}",
+            "\2{\"items\":[{\"queue\":\"q\",\"partition\":\"p1\"" + tenant +
+                "},{\"queue\":\"q\",\"partition\":\"p2\"" + tenant + "}]}"}));
 }
 
 TEST(Wire, AFrameStaysFarBelowWhatPeersTake) {

@@ -34,7 +34,7 @@ Hint stored(std::string_view queue, std::string_view partition) {
 struct Node {
     Node(Options set, const Clock& clock)
         : options(std::move(set)),
-          log([this](Severity, std::string_view line) { lines.emplace_back(line); }),
+          log([this](plugin::LogLevel, std::string_view line) { lines.emplace_back(line); }),
           channel(options, clock, host, log, "instance of " + options.server_id) {}
     std::size_t heard(std::string_view partition) const {
         const auto hints = host.hints();

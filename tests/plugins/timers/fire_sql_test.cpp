@@ -33,8 +33,8 @@ public:
     explicit Firer(TimerStore& store, Options options = {}) {
         firing_ = std::make_shared<broker::TimerFiring>(store, announcer_, SystemClock::instance(),
                                                         broker::TimerFiring::Options{});
-        sweeper_ =
-            std::make_shared<Sweeper>(options, clock_, *this, [](Severity, std::string_view) {});
+        sweeper_ = std::make_shared<Sweeper>(options, clock_, *this,
+                                             [](plugin::LogLevel, std::string_view) {});
         firing_->serve(sweeper_);
     }
     ~Firer() override { sweeper_->stop(); }

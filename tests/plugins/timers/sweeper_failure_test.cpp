@@ -121,7 +121,7 @@ TEST_F(SweeperTest, WhatTheSchemaIsAtFaultForIsCountedAndLoggedAsAnError) {
     EXPECT_TRUE(of(Verb::fail).at(0).counted);
     EXPECT_EQ(stats()["failures_config_total"], 1);
     ASSERT_EQ(lines_.size(), 1U);
-    EXPECT_EQ(lines_[0].first, Severity::error);
+    EXPECT_EQ(lines_[0].first, plugin::LogLevel::error);
 }
 
 TEST_F(SweeperTest, AStoreThatRefusesToTellWhatIsDueIsAskedLessAndLess) {

@@ -18,8 +18,8 @@ class SweeperTest : public testing::Test {
 protected:
     void start(Options options = {}) {
         sweeper_ = std::make_unique<Sweeper>(options, world_.clock, world_,
-                                             [this](Severity severity, std::string_view line) {
-                                                 lines_.emplace_back(severity, line);
+                                             [this](plugin::LogLevel level, std::string_view line) {
+                                                 lines_.emplace_back(level, line);
                                              });
         world_.driver = sweeper_.get();
     }
@@ -55,7 +55,7 @@ protected:
 
     test::TimerWorld world_;
     std::unique_ptr<Sweeper> sweeper_;
-    std::vector<std::pair<Severity, std::string>> lines_;
+    std::vector<std::pair<plugin::LogLevel, std::string>> lines_;
 };
 
 } // namespace queen::timers

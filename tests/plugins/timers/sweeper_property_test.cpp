@@ -16,7 +16,7 @@ using State = TimerWorld::Row::State;
 
 struct Scene {
     explicit Scene(Options options)
-        : sweeper(options, world.clock, world, [](Severity, std::string_view) {}) {
+        : sweeper(options, world.clock, world, [](plugin::LogLevel, std::string_view) {}) {
         world.driver = &sweeper;
         world.at_once = false;
     }

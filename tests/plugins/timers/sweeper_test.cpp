@@ -282,7 +282,7 @@ TEST_F(SweeperTest, LanesShareTheWindowsAndTheRowsOfACycle) {
 TEST_F(SweeperTest, WhatCannotBePackedIsFiredAlone) {
     start();
     plugin::RecordingTimerHost host;
-    Sweeper sweeper({}, world_.clock, host, [](Severity, std::string_view) {});
+    Sweeper sweeper({}, world_.clock, host, [](plugin::LogLevel, std::string_view) {});
     sweeper.tick(world_.clock.now());
     plugin::TimerAnswer answer;
     answer.due = 3;
@@ -369,7 +369,7 @@ TEST_F(SweeperTest, ADisabledOneAsksNothingAndSaysSo) {
     sweeper_->scheduled(world_.clock.now());
     EXPECT_THAT(world_.calls, IsEmpty());
     ASSERT_EQ(lines_.size(), 1U);
-    EXPECT_EQ(lines_[0].first, Severity::warning);
+    EXPECT_EQ(lines_[0].first, plugin::LogLevel::warning);
 }
 
 TEST_F(SweeperTest, AnswersOfNoCallAreCountedAndIgnored) {

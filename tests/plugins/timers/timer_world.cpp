@@ -108,60 +108,6 @@ bool TimerWorld::take(Call call) {
     return true;
 }
 
-bool TimerWorld::due(TimerCall call, TimerShards shards, std::uint32_t cap) {
-    Call made;
-    made.verb = Verb::due;
-    made.call = call;
-    made.shards = shards;
-    made.cap = cap;
-    return take(std::move(made));
-}
-
-bool TimerWorld::claim(TimerCall call, TimerShards shards, Nanoseconds lease, std::uint32_t limit,
-                       std::uint32_t rows_per_tenant) {
-    Call made;
-    made.verb = Verb::claim;
-    made.call = call;
-    made.shards = shards;
-    made.lease = lease;
-    made.rows = limit;
-    made.rows_per_tenant = rows_per_tenant;
-    return take(std::move(made));
-}
-
-bool TimerWorld::fire(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments) {
-    Call made;
-    made.verb = Verb::fire;
-    made.call = call;
-    made.batch = batch;
-    made.segments.assign(segments.begin(), segments.end());
-    return take(std::move(made));
-}
-
-bool TimerWorld::fail(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments,
-                      Nanoseconds backoff, std::string_view error, bool counted,
-                      std::int32_t most) {
-    Call made;
-    made.verb = Verb::fail;
-    made.call = call;
-    made.batch = batch;
-    made.segments.assign(segments.begin(), segments.end());
-    made.backoff = backoff;
-    made.error = std::string(error);
-    made.counted = counted;
-    made.most = most;
-    return take(std::move(made));
-}
-
-bool TimerWorld::dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) {
-    Call made;
-    made.verb = Verb::dead_letter;
-    made.call = call;
-    made.batch = batch;
-    made.most = most;
-    return take(std::move(made));
-}
-
 void TimerWorld::release(TimerBatch batch) {
     if (batches_.erase(batch) == 0) {
         wrong("released twice, or never claimed");

@@ -34,9 +34,8 @@ enum class Fault {
     paused
 };
 
-class TimerWorld final : public plugin::TimerHost {
+class TimerWorld final : public plugin::TimerCalls {
 public:
-    enum class Verb { due, claim, fire, fail, dead_letter };
     struct Row {
         enum class State { waiting, fired, filed } state = State::waiting;
         std::string tenant, destination;
@@ -49,18 +48,6 @@ public:
         std::int32_t attempts = 0;
         SteadyTime fired_at{};
         std::string last_error;
-    };
-    struct Call {
-        Verb verb = Verb::due;
-        TimerCall call = 0;
-        TimerShards shards = 0;
-        std::uint32_t cap = 0, rows = 0, rows_per_tenant = 0;
-        Nanoseconds lease{0}, backoff{0};
-        TimerBatch batch = 0;
-        std::vector<std::uint32_t> segments;
-        std::string error;
-        bool counted = false;
-        std::int32_t most = 0;
     };
 
     plugin::ManualClock clock;
@@ -91,14 +78,6 @@ public:
     std::size_t count(Row::State state) const;
     std::size_t open_batches() const { return batches_.size(); }
 
-    bool due(TimerCall call, TimerShards shards, std::uint32_t cap) override;
-    bool claim(TimerCall call, TimerShards shards, Nanoseconds lease, std::uint32_t rows,
-               std::uint32_t rows_per_tenant) override;
-    bool fire(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments) override;
-    bool fail(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments,
-              Nanoseconds backoff, std::string_view error, bool counted,
-              std::int32_t most) override;
-    bool dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) override;
     void release(TimerBatch batch) override;
     void tick_at(SteadyTime when) override;
 
@@ -115,7 +94,7 @@ private:
         std::vector<TimerResult> results;
         std::string error;
     };
-    bool take(Call call);
+    bool take(Call call) override;
     Answer perform(const Call& call);
     void perform_due(const Call& call, Answer& answer);
     void perform_claim(const Call& call, Answer& answer);

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace queen::plugin {
 
@@ -17,6 +18,9 @@ public:
 private:
     std::string option_;
 };
+
+/// Of a line for the broker's log. The numbers are those of abi.h.
+enum class LogLevel { error = 1, warning, info, debug };
 
 /// Where a plugin's figures go. A name that ends in _total is a counter, any other a gauge.
 class Stats {

@@ -179,21 +179,6 @@ inline TimerOutcome timer_outcome_from_c(std::int32_t outcome) noexcept {
     }
     return TimerOutcome::transient;
 }
-inline std::int32_t timer_outcome_to_c(TimerOutcome outcome) noexcept {
-    switch (outcome) {
-    case TimerOutcome::ok:
-        return QUEEN_TIMER_OK;
-    case TimerOutcome::transient:
-        return QUEEN_TIMER_TRANSIENT;
-    case TimerOutcome::permanent:
-        return QUEEN_TIMER_PERMANENT;
-    case TimerOutcome::config:
-        return QUEEN_TIMER_CONFIG;
-    case TimerOutcome::paused:
-        return QUEEN_TIMER_PAUSED;
-    }
-    return QUEEN_TIMER_TRANSIENT;
-}
 
 /// A result this side does not know is one that fired nothing.
 inline TimerResult timer_result_from_c(std::int32_t result) noexcept {
@@ -290,7 +275,7 @@ public:
             results_.push_back(static_cast<std::int32_t>(result));
         }
         raw_.size = sizeof raw_;
-        raw_.outcome = timer_outcome_to_c(answer.outcome);
+        raw_.outcome = static_cast<std::int32_t>(answer.outcome);
         raw_.error = to_c(answer.error);
         raw_.next_in = answer.next_in.count();
         raw_.due = answer.due;

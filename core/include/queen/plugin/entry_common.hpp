@@ -147,7 +147,8 @@ constexpr std::uint32_t option_count(NoOptions) noexcept {
 
 // ---- the host, as the plugin sees it -----------------------------------------------------------
 
-enum class LogLevel { error = QUEEN_LOG_ERROR, warning, info, debug };
+static_assert(static_cast<int>(LogLevel::error) == QUEEN_LOG_ERROR &&
+              static_cast<int>(LogLevel::debug) == QUEEN_LOG_DEBUG);
 
 /// What the broker offers to a plugin of any kind. It outlives the object that make() returns, so
 /// that may keep references to it and to its clock().

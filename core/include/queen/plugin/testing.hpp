@@ -198,10 +198,8 @@ private:
     std::size_t calls_ = 0;
 };
 
-/// Remembers the calls of a driver; the test answers them, with driver.answered(call.call, ...),
-/// when it likes and in the order it likes, or from inside the call by `on_call`.
-/// @thread any
-class RecordingTimerHost final : public TimerHost {
+/// A driver's calls as values, whatever becomes of them.
+class TimerCalls : public TimerHost {
 public:
     enum class Verb { due, claim, fire, fail, dead_letter };
     /// What does not belong to the verb is zero or empty.
@@ -220,17 +218,14 @@ public:
         std::int32_t most = 0; ///< fail, dead_letter
     };
 
-    /// Runs inside each call that is taken, with no lock held. Set before the driver lives.
-    std::function<void(const Call&)> on_call;
-
-    bool due(TimerCall call, TimerShards shards, std::uint32_t cap) override {
+    bool due(TimerCall call, TimerShards shards, std::uint32_t cap) final {
         Call made = named(Verb::due, call);
         made.shards = shards;
         made.cap = cap;
         return take(std::move(made));
     }
     bool claim(TimerCall call, TimerShards shards, Nanoseconds lease, std::uint32_t rows,
-               std::uint32_t rows_per_tenant) override {
+               std::uint32_t rows_per_tenant) final {
         Call made = named(Verb::claim, call);
         made.shards = shards;
         made.lease = lease;
@@ -238,15 +233,14 @@ public:
         made.rows_per_tenant = rows_per_tenant;
         return take(std::move(made));
     }
-    bool fire(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments) override {
+    bool fire(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments) final {
         Call made = named(Verb::fire, call);
         made.batch = batch;
         made.segments.assign(segments.begin(), segments.end());
         return take(std::move(made));
     }
     bool fail(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments,
-              Nanoseconds backoff, std::string_view error, bool counted,
-              std::int32_t most) override {
+              Nanoseconds backoff, std::string_view error, bool counted, std::int32_t most) final {
         Call made = named(Verb::fail, call);
         made.batch = batch;
         made.segments.assign(segments.begin(), segments.end());
@@ -256,12 +250,34 @@ public:
         made.most = most;
         return take(std::move(made));
     }
-    bool dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) override {
+    bool dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) final {
         Call made = named(Verb::dead_letter, call);
         made.batch = batch;
         made.most = most;
         return take(std::move(made));
     }
+
+protected:
+    /// @return what the call answers
+    virtual bool take(Call made) = 0;
+
+private:
+    static Call named(Verb verb, TimerCall call) {
+        Call made;
+        made.verb = verb;
+        made.call = call;
+        return made;
+    }
+};
+
+/// Remembers the calls of a driver; the test answers them, with driver.answered(call.call, ...),
+/// when it likes and in the order it likes, or from inside the call by `on_call`.
+/// @thread any
+class RecordingTimerHost final : public TimerCalls {
+public:
+    /// Runs inside each call that is taken, with no lock held. Set before the driver lives.
+    std::function<void(const Call&)> on_call;
+
     void release(TimerBatch batch) override {
         const std::lock_guard lock(mutex_);
         released_.push_back(batch);
@@ -302,13 +318,7 @@ public:
     }
 
 private:
-    static Call named(Verb verb, TimerCall call) {
-        Call made;
-        made.verb = verb;
-        made.call = call;
-        return made;
-    }
-    bool take(Call made) {
+    bool take(Call made) override {
         {
             const std::lock_guard lock(mutex_);
             if (stopped_) {

@@ -18,7 +18,7 @@ using TimerCall = std::uint64_t;             ///< the driver's name for a call, 
 using TimerBatch = std::uint64_t;            ///< claimed rows; 0: none
 
 enum class TimerOutcome {
-    ok,
+    ok = 0,
     transient, ///< the database was away, busy or cut the call off: nothing counts
     permanent, ///< it would fail again: counts as an attempt of what was fired
     config,    ///< as permanent, and the schema is at fault (SQLSTATE class 42)
