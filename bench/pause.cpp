@@ -1,4 +1,5 @@
-// The one place of a measurement that sleeps.
+// The one place of a measurement that sleeps: load is offered at a rate, and figures are read at
+// the end of a stretch of time, so there is nothing to wait for. Tests have no use for it.
 #include "pause.hpp"
 
 #include <thread>
