@@ -53,15 +53,16 @@ END $$;
 -- answer. A row that somebody else has locked is
 -- left alone, and so is a shard in which another claim is under way: two that saw the same rows would
 -- each lock rows that the other has taken, and whoever fires those would find them locked, call them
--- lost and leave them to the end of their lease. The locks are asked for in statements of their
+-- lost and have to give them back. The locks are asked for in statements of their
 -- own, so the next one sees what the claims before it took.
 --
 -- What is looked at is a window in each shard, from both ends of what is visible, so that a tenant
--- whose timers just became due is seen beside another's long backlog. In it tenants take turns,
--- shards have an equal share of the rows, 8 at least, and what one does not use others may. It is
+-- whose timers just became due is seen beside another's long backlog. In it tenants take turns, over
+-- all shards, since bytes may end the claim after the first few of them; shards have an equal share of the rows, 8 at least, and what one does not use others may. It is
 -- read in two steps because whatever is locked must not be more than what is taken.
 CREATE OR REPLACE FUNCTION queen.log_timers_claim_v1(
-    p_shards bigint, p_lease_ms bigint, p_rows integer, p_per_tenant integer, p_bytes bigint)
+    p_shards bigint, p_lease_ms bigint, p_rows integer, p_per_tenant integer,
+    p_bytes bigint DEFAULT 33554432)
 RETURNS TABLE (tenant_id uuid, queue text, timer_key text, "partition" text, claim_token uuid,
                txn text, message_id uuid, payload bytea, payload_zstd boolean, encrypted boolean,
                producer_sub text, attempts integer, late_us bigint)
@@ -106,7 +107,7 @@ BEGIN
                row_number() OVER (PARTITION BY t.tenant_id ORDER BY t.turn, t.visible_at) AS of_tenant
         FROM turns t),
     ranked AS (
-        SELECT p.*, row_number() OVER (ORDER BY p.place > v_share, p.turn, p.visible_at) AS n
+        SELECT p.*, row_number() OVER (ORDER BY p.place > v_share, p.of_tenant, p.visible_at) AS n
         FROM places p
         WHERE p.of_tenant <= greatest(p_per_tenant, 1)),
     summed AS (
@@ -319,20 +320,32 @@ END $$;
 
 -- @
 -- Gives rows back that are in the caller's hands: not visible to the claim for p_backoff_ms, or, with
--- none, in the place that they had; free to be cancelled at once. p_counted: this was an attempt, and p_error is kept; an outage is none
--- (F-41). Exhausted are those that have had p_most attempts with this one.
+-- none, in the place that they had; free to be cancelled at once. p_counted: this was an attempt, and
+-- p_error is kept; an outage is none (F-41). Exhausted are those that have had p_most attempts with this
+-- one. Locked: how many are in the caller's hands still, because somebody else has them locked.
+DROP FUNCTION IF EXISTS queen.log_timers_fail_v1(
+    uuid[], text[], text[], uuid[], bigint, text, boolean, integer);
 CREATE OR REPLACE FUNCTION queen.log_timers_fail_v1(
     p_tenants uuid[], p_queues text[], p_keys text[], p_tokens uuid[], p_backoff_ms bigint,
     p_error text, p_counted boolean, p_most integer)
-RETURNS TABLE (failed bigint, tenants uuid[], queues text[], keys text[])
+RETURNS TABLE (failed bigint, tenants uuid[], queues text[], keys text[], locked bigint)
 LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off AS $$
 DECLARE
-    v_now timestamptz := queen._clock();
-    v_ok  integer[];
+    v_now    timestamptz := queen._clock();
+    v_ok     integer[];
+    v_locked bigint := 0;
 BEGIN
     v_ok := queen._timers_held(p_tenants, p_queues, p_keys, p_tokens);
+    IF cardinality(v_ok) < cardinality(p_keys) THEN
+        SELECT count(*) INTO v_locked
+        FROM unnest(p_tenants, p_queues, p_keys, p_tokens) WITH ORDINALITY
+             AS k (tenant, queue, key, token, n)
+        JOIN queen.log_timers t
+          ON t.tenant_id = k.tenant AND t.queue = k.queue AND t.timer_key = k.key
+        WHERE t.claim_token = k.token AND NOT k.n = ANY (v_ok);
+    END IF;
     RETURN QUERY
     WITH given AS (
         UPDATE queen.log_timers t SET
@@ -347,7 +360,7 @@ BEGIN
         RETURNING t.tenant_id, t.queue, t.timer_key, t.attempts)
     SELECT (SELECT count(*) FROM given),
            coalesce(array_agg(g.tenant_id), '{}'), coalesce(array_agg(g.queue), '{}'),
-           coalesce(array_agg(g.timer_key), '{}')
+           coalesce(array_agg(g.timer_key), '{}'), v_locked
     FROM (SELECT * FROM given WHERE p_counted AND given.attempts >= p_most
           ORDER BY given.tenant_id, given.queue, given.timer_key) g;
 END $$;

@@ -1,6 +1,6 @@
 #include "broker/timer_firing.hpp"
 
-#include "broker/lost_race.hpp"
+#include "broker/timer_outcome.hpp"
 
 #include <algorithm>
 #include <set>
@@ -34,43 +34,11 @@ std::int32_t limit(std::uint32_t value) {
 
 } // namespace
 
-TimerOutcome timer_outcome(const Error& error) noexcept {
-    if (lost_a_race(error) || error.sqlstate == "55P03") {
-        return TimerOutcome::contended;
-    }
-    switch (error.code) {
-    case Errc::unavailable:
-    case Errc::timeout:
-    case Errc::transient:
-    case Errc::overloaded:
-    case Errc::shutting_down:
-        return TimerOutcome::transient;
-    case Errc::invalid_argument:
-    case Errc::name_too_long:
-    case Errc::not_found:
-    case Errc::conflict:
-    case Errc::store_failed:
-    case Errc::corrupt:
-    case Errc::unsupported:
-    case Errc::internal:
-    case Errc::too_large:
-        break;
-    }
-    if (error.sqlstate == "42883") { // a broker of another version has changed the procedures
-        return TimerOutcome::transient;
-    }
-    if (error.sqlstate.starts_with("42")) {
-        return TimerOutcome::config;
-    }
-    // An argument that could not be sent has no SQLSTATE either, and would be refused again.
-    return error.sqlstate.empty() && error.code != Errc::invalid_argument ? TimerOutcome::transient
-                                                                          : TimerOutcome::permanent;
-}
-
 TimerFiring::TimerFiring(TimerStore& store, Announcer& announcer, const Clock& clock,
                          Options options)
     : store_(store), announcer_(announcer), clock_(clock), options_(std::move(options)),
-      activity_(metrics::Activity::or_own(options_.activity, clock)) {}
+      activity_(metrics::Activity::or_own(options_.activity, clock)),
+      hand_back_(std::make_shared<TimerHandBack>(store, clock, options_.wait)) {}
 
 // ---- the verbs ----
 
@@ -78,24 +46,24 @@ bool TimerFiring::due(TimerCall call, plugin::TimerShards shards, std::uint32_t 
     if (stopped_) {
         return false;
     }
-    try_locked_again();
+    hand_back_->try_again();
     store_.due(deadline(), shards, limit(cap),
                [self = shared_from_this(), call](const Result<TimersDue>& due) {
-                   if (!due) {
-                       self->refuse(call, due.error());
-                       return;
-                   }
-                   TimerAnswer found;
-                   found.next_in = due->next_in ? Nanoseconds(*due->next_in) : Nanoseconds::max();
-                   found.due = static_cast<std::uint64_t>(std::max<std::int64_t>(due->due, 0));
-                   found.late = due->late;
-                   found.capped = due->capped;
-                   self->due_ = found.due;
-                   self->due_capped_ = found.capped;
-                   self->oldest_late_ = found.late.count();
-                   self->answer(call, found);
+                   self->answering(call, due, [&] { self->looked(call, *due); });
                });
     return true;
+}
+
+void TimerFiring::looked(TimerCall call, const TimersDue& due) {
+    TimerAnswer found;
+    found.next_in = due.next_in ? Nanoseconds(*due.next_in) : Nanoseconds::max();
+    found.due = static_cast<std::uint64_t>(std::max<std::int64_t>(due.due, 0));
+    found.late = due.late;
+    found.capped = due.capped;
+    due_ = found.due;
+    due_capped_ = found.capped;
+    oldest_late_ = found.late.count();
+    answer(call, found);
 }
 
 bool TimerFiring::claim(TimerCall call, plugin::TimerShards shards, Nanoseconds lease,
@@ -110,37 +78,41 @@ bool TimerFiring::claim(TimerCall call, plugin::TimerShards shards, Nanoseconds 
         return true;
     }
     const std::uint32_t asked = std::min(rows, fitting_.load());
-    begin();
+    const SteadyTime until = clock_.now() + lease;
     store_.claim(deadline(),
                  {.shards = shards,
                   .lease = std::chrono::ceil<std::chrono::milliseconds>(lease),
                   .rows = limit(asked),
                   .rows_per_tenant = limit(rows_per_tenant),
                   .bytes = kBatchBytes},
-                 [self = shared_from_this(), call, asked](Result<std::vector<ClaimedTimer>> claim) {
-                     if (!claim) {
-                         self->refuse(call, claim.error());
-                     } else {
-                         self->claimed(call, std::move(*claim), asked);
-                     }
-                     self->end();
+                 [self = shared_from_this(), call, asked, until,
+                  hold = hand_back_->hold()](Result<std::vector<ClaimedTimer>> claim) {
+                     self->answering(call, claim,
+                                     [&] { self->claimed(call, std::move(*claim), asked, until); });
                  });
     return true;
 }
 
-void TimerFiring::claimed(TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked) {
+void TimerFiring::claimed(TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked,
+                          SteadyTime until) {
     const auto batch = std::make_shared<Batch>();
     batch->claimed_at = clock_.now();
-    const std::size_t claimed = rows.size();
-    auto packed = pack_claim(std::move(rows), kBatchBytes, options_.zstd_level);
+    batch->until = until;
+    PackedClaim packed;
+    try {
+        packed = pack_claim(rows, kBatchBytes, options_.zstd_level);
+    } catch (const std::exception&) {
+        hand_back_->give(keys_of(rows), kAfterFailure, until);
+        throw;
+    }
     if (!packed.surplus.empty()) {
         fitting_ = std::max<std::uint32_t>(packed.rows, 1);
-        hand_back(std::move(packed.surplus), "handed back: the batch is large enough without it");
-    } else if (claimed >= asked && fitting_ != UINT32_MAX) {
+        hand_back_->give(std::move(packed.surplus), {}, until);
+    } else if (rows.size() >= asked && fitting_ != UINT32_MAX) {
         fitting_ = asked > UINT32_MAX / 2 ? UINT32_MAX : asked * 2;
     }
     batch->segments = std::move(packed.segments);
-    batch->settled.resize(batch->segments.size());
+    batch->states.resize(batch->segments.size());
     TimerAnswer found;
     std::vector<plugin::TimerSegment> segments;
     for (const PackedTimers& timers : batch->segments) {
@@ -148,62 +120,21 @@ void TimerFiring::claimed(TimerCall call, std::vector<ClaimedTimer> rows, std::u
                             static_cast<std::uint32_t>(timers.segment.rows.size()), timers.attempts,
                             timers.segment.blob.size(), timers.latest()});
     }
-    std::vector<TimerClaimKey> unwanted;
+    bool wanted = false;
     if (!segments.empty()) {
         const std::lock_guard lock(mutex_);
-        if (stopped_) {
-            unwanted = left_of(*batch);
-        } else {
+        wanted = !stopped_;
+        if (wanted) {
             found.batch = ++last_batch_;
             batches_.emplace(found.batch, batch);
         }
     }
-    if (!unwanted.empty()) {
-        hand_back(std::move(unwanted), "handed back: the broker stops");
-        segments.clear();
+    if (wanted) {
+        found.segments = segments;
+    } else {
+        give_left(*batch);
     }
-    found.segments = segments;
     answer(call, found);
-}
-
-/// Nobody waits for it: if it fails, their lease ends.
-void TimerFiring::hand_back(std::vector<TimerClaimKey> rows, std::string why, int tries) {
-    begin();
-    TimerFail fail{.rows = rows,
-                   .backoff = std::chrono::milliseconds{0},
-                   .error = std::move(why),
-                   .counted = false,
-                   .attempts = INT32_MAX};
-    store_.fail(deadline(), std::move(fail),
-                [self = shared_from_this(), rows = std::move(rows),
-                 tries](const Result<TimerFailed>& failed) mutable {
-                    if (failed && failed->failed < static_cast<std::int64_t>(rows.size())) {
-                        self->keep_locked(std::move(rows), tries - 1);
-                    }
-                    self->end();
-                });
-}
-
-/// Those that are gone by now, or another's, cost nothing when they are tried again.
-void TimerFiring::keep_locked(std::vector<TimerClaimKey> rows, int tries) {
-    const std::lock_guard lock(mutex_);
-    if (tries <= 0 || locked_rows_ + rows.size() > kMostLocked) {
-        return;
-    }
-    locked_rows_ += rows.size();
-    locked_.push_back({std::move(rows), tries});
-}
-
-void TimerFiring::try_locked_again() {
-    std::vector<Locked> locked;
-    {
-        const std::lock_guard lock(mutex_);
-        locked = std::exchange(locked_, {});
-        locked_rows_ = 0;
-    }
-    for (auto& each : locked) {
-        hand_back(std::move(each.rows), "handed back: it was locked", each.tries);
-    }
 }
 
 bool TimerFiring::fire(TimerCall call, TimerBatch number, std::span<const std::uint32_t> segments) {
@@ -234,17 +165,17 @@ bool TimerFiring::fire(TimerCall call, TimerBatch number, std::span<const std::u
     if (!enter(number)) {
         return false;
     }
-    store_.fire(
-        deadline(), std::move(fire),
-        [self = shared_from_this(), call, batch, places = Places(segments.begin(), segments.end())](
-            const Result<std::vector<TimerFired>>& outcomes) {
-            if (!outcomes) {
-                self->refuse(call, outcomes.error());
-            } else {
-                self->fired(call, *batch, places, *outcomes);
-            }
-            self->leave(*batch);
-        });
+    store_.fire(deadline(), std::move(fire),
+                [self = shared_from_this(), call, batch, hold = hand_back_->hold(),
+                 places = Places(segments.begin(), segments.end())](
+                    const Result<std::vector<TimerFired>>& outcomes) {
+                    if (!outcomes) {
+                        self->note(*batch, places, State::failed);
+                    }
+                    self->answering(call, outcomes,
+                                    [&] { self->fired(call, *batch, places, *outcomes); });
+                    self->leave(*batch);
+                });
     return true;
 }
 
@@ -257,7 +188,9 @@ void TimerFiring::fired(TimerCall call, Batch& batch, const Places& places,
     {
         const std::lock_guard lock(mutex_);
         for (std::size_t i = 0; i < answered_for; ++i) {
-            batch.settled[places[i]] = outcomes[i].kind != TimerFired::Kind::stale;
+            if (outcomes[i].kind != TimerFired::Kind::stale) {
+                batch.states[places[i]] = State::settled;
+            }
         }
     }
     for (std::size_t i = 0; i < answered_for; ++i) {
@@ -310,13 +243,11 @@ bool TimerFiring::fail(TimerCall call, TimerBatch number, std::span<const std::u
         return false;
     }
     store_.fail(deadline(), std::move(fail),
-                [self = shared_from_this(), call, batch, counted,
+                [self = shared_from_this(), call, batch, counted, hold = hand_back_->hold(),
                  places = Places(segments.begin(), segments.end())](Result<TimerFailed> failed) {
-                    if (!failed) {
-                        self->refuse(call, failed.error());
-                    } else {
+                    self->answering(call, failed, [&] {
                         self->failed(call, *batch, places, counted, std::move(*failed));
-                    }
+                    });
                     self->leave(*batch);
                 });
     return true;
@@ -328,17 +259,13 @@ void TimerFiring::failed(TimerCall call, Batch& batch, const Places& places, boo
     answered.rows = static_cast<std::uint64_t>(failed.failed);
     answered.exhausted = failed.exhausted.size();
     poisoned_.add(counted ? answered.rows : 0);
-    std::uint64_t rows = 0;
-    for (const auto place : places) {
-        rows += batch.segments[place].segment.rows.size();
+    if (failed.locked == 0) {
+        note(batch, places, State::settled);
     }
     {
         const std::lock_guard lock(mutex_);
         std::move(failed.exhausted.begin(), failed.exhausted.end(),
                   std::back_inserter(batch.exhausted));
-        for (const auto place : places) { // else some may have been locked
-            batch.settled[place] = answered.rows == rows;
-        }
     }
     answer(call, answered);
 }
@@ -355,21 +282,19 @@ bool TimerFiring::dead_letter(TimerCall call, TimerBatch number, std::int32_t mo
     }
     store_.dead_letter(deadline(), std::move(rows), most,
                        [self = shared_from_this(), call](const Result<std::int64_t>& filed) {
-                           if (!filed) {
-                               self->refuse(call, filed.error());
-                               return;
-                           }
-                           TimerAnswer answered;
-                           answered.rows = static_cast<std::uint64_t>(*filed);
-                           self->dead_letters_.add(answered.rows);
-                           self->answer(call, answered);
+                           self->answering(call, filed, [&] {
+                               TimerAnswer answered;
+                               answered.rows = static_cast<std::uint64_t>(*filed);
+                               self->dead_letters_.add(answered.rows);
+                               self->answer(call, answered);
+                           });
                        });
     return true;
 }
 
 void TimerFiring::release(TimerBatch number) {
     BatchPtr batch; // destroyed without the lock
-    std::vector<TimerClaimKey> left;
+    bool idle = false;
     {
         const std::lock_guard lock(mutex_);
         const auto found = batches_.find(number);
@@ -379,22 +304,19 @@ void TimerFiring::release(TimerBatch number) {
         batch = std::move(found->second);
         batches_.erase(found);
         batch->released = true;
-        if (batch->calls == 0) {
-            left = left_of(*batch);
-        }
+        idle = batch->calls == 0;
     }
-    if (!left.empty()) {
-        hand_back(std::move(left), "handed back: released");
+    if (idle) {
+        give_left(*batch);
     }
 }
 
 void TimerFiring::stop(std::function<void()> handed_back) {
+    const auto hold = hand_back_->hold();
     std::vector<TimerBatch> in_hand;
-    begin(); // for as long as it takes to hand them back
     {
         const std::lock_guard lock(mutex_);
         stopped_ = true;
-        handed_back_ = std::move(handed_back);
         for (const auto& [number, batch] : batches_) {
             in_hand.push_back(number);
         }
@@ -402,7 +324,7 @@ void TimerFiring::stop(std::function<void()> handed_back) {
     for (const auto number : in_hand) {
         release(number);
     }
-    end();
+    hand_back_->finish(std::move(handed_back));
 }
 
 // ---- the rest ----
@@ -413,24 +335,6 @@ TimerFiring::BatchPtr TimerFiring::find(TimerBatch batch) const {
     return found == batches_.end() ? nullptr : found->second;
 }
 
-void TimerFiring::begin() {
-    const std::lock_guard lock(mutex_);
-    ++under_way_;
-}
-
-void TimerFiring::end() {
-    std::function<void()> handed_back;
-    {
-        const std::lock_guard lock(mutex_);
-        if (--under_way_ == 0) {
-            handed_back = std::exchange(handed_back_, {});
-        }
-    }
-    if (handed_back) {
-        handed_back();
-    }
-}
-
 /// Begins a call with a batch. @return false when the batch is not there any more
 bool TimerFiring::enter(TimerBatch batch) {
     const std::lock_guard lock(mutex_);
@@ -439,34 +343,58 @@ bool TimerFiring::enter(TimerBatch batch) {
         return false;
     }
     ++found->second->calls;
-    ++under_way_;
     return true;
 }
 
 /// Ends it. Only now is it known what of a batch that was released meanwhile is left.
 void TimerFiring::leave(Batch& batch) {
-    std::vector<TimerClaimKey> left;
+    bool over = false;
     {
         const std::lock_guard lock(mutex_);
-        if (--batch.calls == 0 && batch.released) {
-            left = left_of(batch);
-        }
+        over = --batch.calls == 0 && batch.released;
     }
-    if (!left.empty()) {
-        hand_back(std::move(left), "handed back: released");
+    if (over) {
+        give_left(batch);
     }
-    end();
 }
 
-std::vector<TimerClaimKey> TimerFiring::left_of(const Batch& batch) {
-    std::vector<TimerClaimKey> left;
-    for (std::size_t i = 0; i < batch.segments.size(); ++i) {
-        if (!batch.settled[i]) {
-            const auto& rows = batch.segments[i].segment.rows;
-            left.insert(left.end(), rows.begin(), rows.end());
+void TimerFiring::note(Batch& batch, const Places& places, State state) {
+    const std::lock_guard lock(mutex_);
+    for (const auto place : places) {
+        batch.states[place] = state;
+    }
+}
+
+/// What failed waits a while, so that a driver which releases it again and again does not spin.
+void TimerFiring::give_left(const Batch& batch) {
+    TimerHandBack::Rows untouched, failed;
+    {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < batch.segments.size(); ++i) {
+            if (batch.states[i] != State::settled) {
+                auto& left = batch.states[i] == State::failed ? failed : untouched;
+                const auto& rows = batch.segments[i].segment.rows;
+                left.insert(left.end(), rows.begin(), rows.end());
+            }
         }
     }
-    return left;
+    hand_back_->give(std::move(untouched), {}, batch.until);
+    hand_back_->give(std::move(failed), kAfterFailure, batch.until);
+}
+
+/// Works on what the store said. What fails here, for want of memory, is a failure of the call: the
+/// driver waits for an answer.
+template <class Value, class Work>
+void TimerFiring::answering(TimerCall call, const Result<Value>& said, Work work) {
+    if (!said) {
+        refuse(call, said.error());
+        return;
+    }
+    try {
+        work();
+    } catch (const std::exception& e) {
+        refuse(call, Error{Errc::transient, e.what(), {}});
+    }
 }
 
 void TimerFiring::answer(TimerCall call, const TimerAnswer& answer) const {

@@ -12,12 +12,12 @@
 //
 // What a driver releases without having dealt with it (a segment that was stale, because one of its
 // rows was locked at that moment; all of a batch, when the broker stops) is handed back too, so
-// that no timer waits for the end of a lease that nobody needs. Rows that are locked even then are
-// tried again when the driver asks next what is due, kTries times in all.
+// that no timer waits for the end of a lease that nobody needs (timer_hand_back.hpp).
 #pragma once
 #include "base/counter.hpp"
 #include "base/histogram.hpp"
 #include "broker/announce.hpp"
+#include "broker/timer_hand_back.hpp"
 #include "broker/timer_packing.hpp"
 #include "metrics/activity.hpp"
 #include "ports/timer_store.hpp"
@@ -54,12 +54,13 @@ public:
     };
     static constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
     static constexpr std::size_t kMostTenants = 1024; ///< with a lag of their own (SW-11)
-    static constexpr int kTries = 4; ///< to hand a row back; then its lease ends. A guess
-    static constexpr std::size_t kMostLocked = 10'000; ///< rows that are tried again. A guess
+    /// Until rows are visible again that a driver released after their fire had failed.
+    static constexpr std::chrono::milliseconds kAfterFailure{1'000};
 
     struct Stats {
-        std::array<std::uint64_t, 3> results{};  ///< rows: fired, duplicate, stale
-        std::array<std::uint64_t, 3> failures{}; ///< calls: transient, permanent, config
+        std::array<std::uint64_t, 3> results{}; ///< rows: fired, duplicate, stale
+        /// Calls: transient, which contended ones are counted with, permanent, config.
+        std::array<std::uint64_t, 3> failures{};
         std::uint64_t dead_letters = 0;
         std::uint64_t poisoned = 0; ///< rows that an attempt was counted of
         std::uint64_t due = 0;      ///< when it was last asked
@@ -91,11 +92,14 @@ public:
     void tick_at(SteadyTime) override {} ///< the plugin host sees to it
 
 private:
+    /// Of a segment. failed: its fire was, and nothing else happened yet.
+    enum class State : std::uint8_t { in_hand, failed, settled };
     struct Batch {
         SteadyTime claimed_at{};
+        SteadyTime until{}; ///< the end of its lease
         std::vector<PackedTimers> segments;
         // under mutex_
-        std::vector<bool> settled; ///< by segment: fired or handed back
+        std::vector<State> states; ///< by segment
         std::vector<TimerClaimKey> exhausted;
         std::uint32_t calls = 0; ///< under way
         bool released = false;
@@ -108,26 +112,27 @@ private:
     BatchPtr find(plugin::TimerBatch batch) const;
     bool enter(plugin::TimerBatch batch);
     void leave(Batch& batch);
-    void begin();
-    void end();
-    static std::vector<TimerClaimKey> left_of(const Batch& batch); // requires mutex_
+    void note(Batch& batch, const Places& places, State state);
+    void give_left(const Batch& batch);
+    template <class Value, class Work>
+    void answering(plugin::TimerCall call, const Result<Value>& said, Work work);
     void answer(plugin::TimerCall call, const plugin::TimerAnswer& answer) const;
     void refuse(plugin::TimerCall call, const Error& error);
-    void claimed(plugin::TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked);
+    void looked(plugin::TimerCall call, const TimersDue& due);
+    void claimed(plugin::TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked,
+                 SteadyTime until);
     void fired(plugin::TimerCall call, Batch& batch, const Places& places,
                const std::vector<TimerFired>& outcomes);
     void failed(plugin::TimerCall call, Batch& batch, const Places& places, bool counted,
                 TimerFailed failed);
     void count_lag(const Batch& batch, const PackedTimers& timers);
-    void hand_back(std::vector<TimerClaimKey> rows, std::string why, int tries = kTries);
-    void keep_locked(std::vector<TimerClaimKey> rows, int tries);
-    void try_locked_again();
 
     TimerStore& store_;
     Announcer& announcer_;
     const Clock& clock_;
     const Options options_;
     const std::shared_ptr<metrics::Activity> activity_;
+    const std::shared_ptr<TimerHandBack> hand_back_;
     std::shared_ptr<plugin::TimerDriver> driver_;
     std::atomic<bool> stopped_ = false;
     std::atomic<std::uint32_t> fitting_ = UINT32_MAX; ///< rows a claim asks for at most
@@ -135,14 +140,6 @@ private:
     mutable std::mutex mutex_;
     std::unordered_map<plugin::TimerBatch, BatchPtr> batches_;
     plugin::TimerBatch last_batch_ = 0;
-    struct Locked {
-        std::vector<TimerClaimKey> rows;
-        int tries; ///< left
-    };
-    std::vector<Locked> locked_;
-    std::size_t locked_rows_ = 0;
-    std::size_t under_way_ = 0; ///< calls that take rows in hand or give them back
-    std::function<void()> handed_back_;
 
     std::array<Counter, 3> results_, failures_;
     Counter dead_letters_, poisoned_, tenants_dropped_;
@@ -152,8 +149,5 @@ private:
     mutable std::mutex lag_mutex_;
     std::map<std::string, LatencyHistogram, std::less<>> lag_;
 };
-
-/// How the store's error looks to a driver (SW-7). Without an SQLSTATE it was the link's.
-plugin::TimerOutcome timer_outcome(const Error& error) noexcept;
 
 } // namespace queen::broker

@@ -42,7 +42,15 @@ Nanoseconds PackedTimers::latest() const {
     return *std::max_element(late.begin(), late.end());
 }
 
-PackedClaim pack_claim(std::vector<ClaimedTimer> rows, std::size_t most_bytes, int zstd_level) {
+std::vector<TimerClaimKey> keys_of(const std::vector<ClaimedTimer>& rows) {
+    std::vector<TimerClaimKey> keys;
+    for (const auto& row : rows) {
+        keys.push_back(key_of(row));
+    }
+    return keys;
+}
+
+PackedClaim pack_claim(std::vector<ClaimedTimer>& rows, std::size_t most_bytes, int zstd_level) {
     PackedClaim claim;
     std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
     std::vector<std::string> frames; ///< by segment

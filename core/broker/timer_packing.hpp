@@ -30,6 +30,9 @@ inline constexpr std::size_t kMostTimerPayload = std::size_t{64} << 20;
 
 /// Packs rows until their frames come to `most_bytes`; one may go over. A row of which no frame can
 /// be made is a segment of its own, without bytes.
-PackedClaim pack_claim(std::vector<ClaimedTimer> rows, std::size_t most_bytes, int zstd_level);
+/// @param rows lose their payloads as they are packed
+PackedClaim pack_claim(std::vector<ClaimedTimer>& rows, std::size_t most_bytes, int zstd_level);
+
+std::vector<TimerClaimKey> keys_of(const std::vector<ClaimedTimer>& rows);
 
 } // namespace queen::broker

@@ -57,7 +57,7 @@ TimersInstance::~TimersInstance() {
     end(table_.destroy);
     const auto store = store_->get();
     for (const auto& [batch, segments] : batches_) {
-        if (store != nullptr) { // its rows come back when their lease ends
+        if (store != nullptr) { // which hands its rows back
             unmeasured("release: an exception of unknown type",
                        [&, named = batch] { store->release(named); });
         }

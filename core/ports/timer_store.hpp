@@ -134,6 +134,7 @@ struct TimerFail {
 struct TimerFailed {
     std::int64_t failed = 0;
     std::vector<TimerClaimKey> exhausted; ///< their attempts are used up; their tokens are gone
+    std::int64_t locked = 0;              ///< in hand still, because others have them locked
 };
 
 /// An error with 40001, 40P01, 23503 or 55P03 is a race that was lost, as one of the classes 08,

@@ -169,6 +169,7 @@ Result<TimerFailed> decode_failed(const Rows& rows) {
     const auto tenants = row.uuid_array(1);
     const auto queues = row.text_array(2);
     const auto keys = row.text_array(3);
+    failed.locked = row.integer(4);
     if (auto status = row.status(); !status) {
         return fail(std::move(status.error()));
     }

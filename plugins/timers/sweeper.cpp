@@ -262,7 +262,8 @@ void Sweeper::claimed(Lane& lane, const TimerAnswer& answer) {
     }
     lane.batch = answer.batch;
     lane.segments.clear();
-    lane.fired_any = false;
+    lane.got_on = false;
+    lane.locks.clear();
     std::map<std::string_view, std::size_t> tenants;
     std::uint32_t rows = 0;
     for (const auto& segment : answer.segments) {
@@ -316,7 +317,7 @@ void Sweeper::fire_next(Lane& lane) {
         return;
     }
     if (stopped_) {
-        release(lane); // what is left becomes visible when its lease ends
+        release(lane); // the host hands back what is left
         end_lane(lane);
         return;
     }
@@ -324,15 +325,14 @@ void Sweeper::fire_next(Lane& lane) {
         hand_back(lane, Nanoseconds{0}, "handed back: the cycle ended early");
         return;
     }
-    // The first one goes however long the claim took: else a slow store would never get any
-    // further.
-    if (lane.fired_any && half_a_lease_since(lane.claimed_at)) {
+    // Something goes, or fails alone, however long the claim took and whatever was in the way: else
+    // a slow store, or a lock, would keep a batch from ever getting any further.
+    if (lane.got_on && half_a_lease_since(lane.claimed_at)) {
         hand_back(lane, Nanoseconds{0}, "handed back: half the lease was spent");
         return;
     }
     lane.firing = std::move(lane.groups.front());
     lane.groups.pop_front();
-    lane.fired_any = true;
     lane.step = Step::firing;
     lane.call = ask([batch = lane.batch, segments = lane.firing](TimerHost& host, TimerCall call) {
         return host.fire(call, batch, segments);
@@ -344,6 +344,7 @@ void Sweeper::fired(Lane& lane, const TimerAnswer& answer) {
     switch (answer.outcome) {
     case TimerOutcome::ok:
         count_results(lane, answer);
+        lane.got_on = true;
         lane.firing.clear();
         fire_next(lane);
         return;
@@ -366,6 +367,7 @@ void Sweeper::fired(Lane& lane, const TimerAnswer& answer) {
     if (isolate(lane)) {
         return;
     }
+    lane.got_on = true;
     complain(answer.outcome, "firing", answer.error);
     std::int32_t attempts = 0;
     std::uint32_t rows = 0;
@@ -374,9 +376,35 @@ void Sweeper::fired(Lane& lane, const TimerAnswer& answer) {
         rows += lane.segments[segment].rows;
     }
     const bool counted = answer.outcome != TimerOutcome::contended;
+    if (!counted) {
+        rows += give_up_on_tenant(lane);
+    }
     (counted ? counts_.poisoned : counts_.handed_back) += rows;
     fail(lane, std::exchange(lane.firing, {}),
          counted ? backoff_after(attempts) : options_.transient_backoff, answer.error, counted);
+}
+
+/// A tenant that has so many destinations locked waits with all of its segments: each that is tried
+/// costs the others the time that a fire waits for a lock. @return rows
+std::uint32_t Sweeper::give_up_on_tenant(Lane& lane) {
+    const std::size_t tenant = lane.segments[lane.firing.front()].tenant;
+    if (++lane.locks[tenant] < kMostLocks) {
+        return 0;
+    }
+    std::uint32_t rows = 0;
+    for (Segments& group : lane.groups) {
+        const auto others =
+            std::stable_partition(group.begin(), group.end(), [&](std::uint32_t segment) {
+                return lane.segments[segment].tenant != tenant;
+            });
+        for (auto its = others; its != group.end(); ++its) {
+            rows += lane.segments[*its].rows;
+            lane.firing.push_back(*its);
+        }
+        group.erase(others, group.end());
+    }
+    std::erase_if(lane.groups, [](const Segments& group) { return group.empty(); });
+    return rows;
 }
 
 void Sweeper::count_results(const Lane& lane, const TimerAnswer& answer) {

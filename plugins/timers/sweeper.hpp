@@ -22,10 +22,11 @@
 // comes later is remembered for the end of the cycle. Forgetting it any later would lose timers
 // that were scheduled while the probe was on its way, for up to a sleep (F-39).
 //
-// A failure of the database costs time only: what was claimed is handed back uncounted, or comes
-// back by itself when its lease ends (F-41). A failure that is a segment's own fault counts for
-// the rows of that segment, and for no others (F-40). Whoever is in the way of one destination, by
-// a lock that he keeps, holds up that destination and no other, and nothing counts.
+// A failure of the database costs time only: what was claimed is handed back uncounted (F-41). A
+// failure that is a segment's own fault counts for the rows of that segment, and for no others
+// (F-40). Whoever is in the way of a destination, by a lock that he keeps, holds up that
+// destination, and a tenant whose destinations are locked more often than that all of its own;
+// nothing counts.
 //
 // A cycle whose answer never comes, or could not be dealt with for want of memory, is given up by a
 // tick: its calls are void, and whatever they bring yet is released.
@@ -39,6 +40,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <random>
 #include <string>
@@ -97,9 +99,11 @@ public:
     /// comes to each shard, and one more than the shards of a window, so that a cycle which had no
     /// time but for one window leaves the first place to others (SW-1).
     static constexpr unsigned kShardStep = 17;
-    /// An answer that takes longer never comes: longer than the broker waits for a session and for
-    /// a statement together. A guess.
+    /// An answer that takes longer is taken for lost: longer than the broker waits, by its
+    /// defaults, for a session and a statement together. If it comes all the same, what it brings
+    /// is released. A guess.
     static constexpr Nanoseconds kLostAfter = std::chrono::minutes(2);
+    static constexpr int kMostLocks = 3; ///< of a tenant's that a batch waits for. A guess
 
 private:
     using Segments = std::vector<std::uint32_t>; ///< places in a batch
@@ -118,9 +122,10 @@ private:
         SteadyTime claimed_at{}; ///< when the claim was sent
         plugin::TimerBatch batch = 0;
         std::vector<Segment> segments;
-        std::deque<Segments> groups; ///< not fired yet, each a transaction
-        Segments firing;             ///< under way
-        bool fired_any = false;      ///< of the batch
+        std::deque<Segments> groups;      ///< not fired yet, each a transaction
+        Segments firing;                  ///< under way
+        bool got_on = false;              ///< something of the batch was fired, or failed alone
+        std::map<std::size_t, int> locks; ///< in the way of this batch, by tenant
     };
     enum class End { nothing_due, worked, nothing_claimed, paused, transient, refused, stopping };
     struct Cycle {
@@ -154,6 +159,7 @@ private:
     void fired(Lane& lane, const plugin::TimerAnswer& answer);
     void count_results(const Lane& lane, const plugin::TimerAnswer& answer);
     bool isolate(Lane& lane);
+    static std::uint32_t give_up_on_tenant(Lane& lane);
     void hand_back(Lane& lane, Nanoseconds backoff, std::string_view why);
     void fail(Lane& lane, Segments segments, Nanoseconds backoff, std::string_view why,
               bool counted);

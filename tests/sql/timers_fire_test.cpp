@@ -120,6 +120,23 @@ TEST_F(TimersFire, AClaimEndsWithTheRowThatFillsItsBytes) {
     EXPECT_EQ(claim({.bytes = 1000}).size(), 0u);
 }
 
+// Whatever their size, a tenant's payloads leave room for what another has due.
+TEST_F(TimersFire, ManyBytesOfSomeLeaveRoomForTheFewOfAnother) {
+    for (const char* heavy :
+         {"00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b",
+          "00000000-0000-0000-0000-00000000000c"}) {
+        std::vector<TimerText> timers;
+        for (int i = 0; i < 100; ++i) {
+            timers.push_back(
+                {.key = std::to_string(i), .payload = '"' + std::string(998, 'x') + '"'});
+        }
+        apply_call(timers, heavy).run(sql);
+    }
+    clock(1);
+    apply_call({{.key = "light"}}, kTenantB).run(sql);
+    EXPECT_THAT(by_tenant(claim({.bytes = 20'000})), testing::Contains(std::pair(kTenantB, 1)));
+}
+
 // A tenant's long backlog does not hide what just became due for another.
 TEST_F(TimersFire, TenantsTakeTurnsBehindABacklogToo) {
     fill(std::string(kTenant), "a", 20000, 100);

@@ -2,6 +2,7 @@
 #include <queen/plugin/candidates.hpp>
 
 #include <functional>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ struct RecordingSource final : plugin::CandidateSource {
     }
     void mark(const plugin::Queue& queue, std::string_view, plugin::Origin origin,
               std::span<const plugin::Mark> all) override {
+        if (throws) {
+            throw std::bad_alloc();
+        }
         origins.push_back(origin);
         for (const auto& mark : all) {
             marks.push_back(std::string(queue.name) + "/" + std::string(mark.partition) + "*" +
@@ -68,6 +72,7 @@ struct RecordingSource final : plugin::CandidateSource {
     }
 
     plugin::Readiness readiness;
+    bool throws = false;                          ///< marks find no memory
     plugin::Pick empty_pick = plugin::Pick::none; ///< when no names are offered
     Nanoseconds held_window{0}; ///< claimed to have been waited for, when not zero
     std::function<std::vector<std::string>(std::uint32_t round)> offers;

@@ -1,4 +1,5 @@
 #include "broker/timer_firing.hpp"
+#include "broker/timer_outcome.hpp"
 #include "broker_parts.hpp"
 #include "model/frame.hpp"
 #include "model/names.hpp"
@@ -266,18 +267,70 @@ TEST_F(TimerFiringTest, ABatchWhoseRowsAreAllGoneIsReleasedWithoutACall) {
     EXPECT_THAT(fails_, IsEmpty());
 }
 
-TEST_F(TimerFiringTest, RowsThatAreLockedWhenTheyAreHandedBackAreTriedAgainWithTheNextProbes) {
-    timers_.on_fail = [this](const TimerFail& fail, const Done<TimerFailed>& done) {
-        fails_.push_back(fail);
-        done(TimerFailed{});
-    };
-    const auto claimed = claim({row("a")});
-    firing_->release(claimed.batch);
-    for (int i = 0; i < 2 * TimerFiring::kTries; ++i) {
-        firing_->due(++call_, 1, 1);
+TEST_F(TimerFiringTest, RowsThatCannotBeHandedBackAreTriedAgainUntilTheirLeaseEnds) {
+    for (const bool away : {false, true}) {
+        fails_.clear();
+        timers_.on_fail = [&](const TimerFail& fail, const Done<TimerFailed>& done) {
+            fails_.push_back(fail);
+            if (away) {
+                done(queen::fail(Errc::unavailable, "no database"));
+            } else {
+                done(TimerFailed{0, {}, 1});
+            }
+        };
+        const auto claimed = claim({row("a")}); // for 30 s
+        firing_->release(claimed.batch);
+        for (int i = 0; i < 400; ++i) {
+            firing_->due(++call_, 1, 1);
+            clock_.advance(100ms);
+        }
+        EXPECT_EQ(fails_.size(), 60U) << "each half a second, for 30 s";
+        EXPECT_THAT(keys_of(fails_.back()), ElementsAre("a"));
     }
-    ASSERT_EQ(fails_.size(), static_cast<std::size_t>(TimerFiring::kTries)) << "an end";
-    EXPECT_THAT(keys_of(fails_.back()), ElementsAre("a"));
+}
+
+TEST_F(TimerFiringTest, WhatIsGoneOrRefusedForGoodIsNotTriedAgain) {
+    for (const bool gone : {false, true}) {
+        fails_.clear();
+        timers_.on_fail = [&](const TimerFail& fail, const Done<TimerFailed>& done) {
+            fails_.push_back(fail);
+            if (gone) {
+                done(TimerFailed{});
+            } else {
+                done(queen::fail(Error{Errc::store_failed, "no such column", "42703"}));
+            }
+        };
+        firing_->release(claim({row("a")}).batch);
+        clock_.advance(1s);
+        firing_->due(++call_, 1, 1);
+        EXPECT_EQ(fails_.size(), 1U);
+    }
+}
+
+TEST_F(TimerFiringTest, WhatADriverReleasesAfterAFailedFireWaitsASecond) {
+    timers_.on_fire = [](const TimerFire&, const Done<std::vector<TimerFired>>& done) {
+        done(queen::fail(Error{Errc::store_failed, "no", "22023"}));
+    };
+    const auto claimed = claim({row("a", "1"), row("b", "2")});
+    fire(claimed.batch, {0});
+    firing_->release(claimed.batch);
+    ASSERT_EQ(fails_.size(), 2U);
+    EXPECT_THAT(keys_of(fails_[0]), ElementsAre("b"));
+    EXPECT_EQ(fails_[0].backoff, 0ms);
+    EXPECT_THAT(keys_of(fails_[1]), ElementsAre("a"));
+    EXPECT_EQ(fails_[1].backoff, 1s);
+    EXPECT_FALSE(fails_[1].counted);
+}
+
+TEST_F(TimerFiringTest, AnAnswerThatCannotBeWorkedOnIsAFailureOfItsCall) {
+    source_->throws = true;
+    const auto claimed = claim({row("a")});
+    const auto fired = fire(claimed.batch, {0});
+    EXPECT_EQ(fired.outcome, TimerOutcome::transient) << "the driver waits for an answer";
+    source_->throws = false;
+    bool handed_back = false;
+    firing_->stop([&] { handed_back = true; });
+    EXPECT_TRUE(handed_back) << "nothing is under way any more";
 }
 
 TEST_F(TimerFiringTest, ABatchThatIsReleasedDuringACallIsHandedBackWhenItEnds) {
@@ -306,7 +359,7 @@ TEST_F(TimerFiringTest, AStopHandsBackWhatIsInHandAndWhatAClaimStillBrings) {
     ASSERT_EQ(fails_.size(), 1U);
     EXPECT_THAT(keys_of(fails_[0]), ElementsAre("a"));
     EXPECT_FALSE(handed_back);
-    late(std::vector{row("b")});
+    std::exchange(late, nullptr)(std::vector{row("b")});
     ASSERT_EQ(fails_.size(), 2U);
     EXPECT_THAT(keys_of(fails_[1]), ElementsAre("b"));
     EXPECT_TRUE(handed_back);

@@ -129,6 +129,48 @@ TEST_F(SweeperTest, OneLockedDestinationHoldsUpNoOther) {
     world_.run(1s);
 }
 
+/// A fire waits a second for a lock. With a lease of two, that is all the time that a batch has.
+TEST_F(SweeperTest, ALockThatTakesHalfALeaseHoldsUpNoOther) {
+    start({.lease = 2s});
+    for (int i = 0; i < 50; ++i) {
+        world_.add(0s, "q" + std::to_string(i));
+    }
+    world_.locked.insert("q0");
+    world_.inside = [this](const TimerWorld::Call& call) {
+        if (call.verb == Verb::fire && world_.touches(call, "q0")) {
+            world_.clock.advance(1s);
+        }
+    };
+    world_.run(30s);
+    EXPECT_EQ(world_.count(State::fired), 49U);
+    world_.locked.clear();
+    world_.run(10s);
+}
+
+TEST_F(SweeperTest, ATenantWithManyLockedDestinationsCostsTheOthersThreeLocksABatch) {
+    start();
+    for (int i = 0; i < 100; ++i) {
+        const auto queue = "q" + std::to_string(i);
+        world_.add(0s, queue, i < 50 ? "a" : "b");
+        if (i < 50) {
+            world_.locked.insert(queue);
+        }
+    }
+    Nanoseconds waited{0};
+    world_.inside = [&](const TimerWorld::Call& call) {
+        if (call.verb == Verb::fire && world_.touches_locked(call)) {
+            world_.clock.advance(1s);
+            waited += 1s;
+        }
+    };
+    world_.tick();
+    EXPECT_EQ(waited, 4s) << "all of them together, and three alone";
+    EXPECT_EQ(world_.count(State::fired), 50U);
+    world_.locked.clear();
+    world_.run(10s);
+    EXPECT_EQ(world_.count(State::fired), 100U);
+}
+
 TEST_F(SweeperTest, AnAnswerThatNeverComesEndsItsCycleInTheEnd) {
     for (const Verb lost : {Verb::due, Verb::claim, Verb::fire, Verb::fail}) {
         world_.rows.clear();

@@ -87,6 +87,18 @@ void TimerWorld::run(Nanoseconds until) {
     clock.advance(end - clock.now());
 }
 
+bool TimerWorld::touches(const Call& call, const std::string& destination) const {
+    const auto& segments = batches_.at(call.batch).segments;
+    return std::any_of(call.segments.begin(), call.segments.end(), [&](std::uint32_t segment) {
+        return rows[segments[segment].front()].destination == destination;
+    });
+}
+
+bool TimerWorld::touches_locked(const Call& call) const {
+    return std::any_of(locked.begin(), locked.end(),
+                       [&](const std::string& destination) { return touches(call, destination); });
+}
+
 std::size_t TimerWorld::count(Verb verb) const {
     return static_cast<std::size_t>(std::count_if(
         calls.begin(), calls.end(), [verb](const Call& call) { return call.verb == verb; }));

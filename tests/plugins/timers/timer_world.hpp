@@ -79,6 +79,9 @@ public:
     /// Goes from tick to tick, all calls being answered in between, as long as `until`.
     void run(Nanoseconds until);
 
+    /// Whether a fire is for such a destination, or for one that is locked.
+    bool touches(const Call& call, const std::string& destination) const;
+    bool touches_locked(const Call& call) const;
     std::size_t count(Verb verb) const;
     std::size_t count(Row::State state) const;
     std::size_t open_batches() const { return batches_.size(); }
