@@ -19,10 +19,26 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace queen::broker {
+
+/// A switch as hints name it (plugin::Hint::subject).
+constexpr std::string_view subject_of(SwitchKey key) noexcept {
+    switch (key) {
+    case SwitchKey::maintenance:
+        return "maintenance";
+    case SwitchKey::pop_maintenance:
+        return "pop_maintenance";
+    case SwitchKey::timers_schedule:
+        return "timers_schedule";
+    case SwitchKey::timers_fire:
+        return "timers_fire";
+    }
+    return {}; // a number outside the enum
+}
 
 /// Pops ask whether they are paused, timers whether they are taken and fired; administrators set
 /// it. When pops become paused everyone who waits looks once more, and so hears it.

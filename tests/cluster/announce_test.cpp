@@ -238,6 +238,23 @@ TEST_F(Announced, PausedPopsAnswerOnAnotherBrokerAndGoOnThere) {
     EXPECT_THAT(Api::read_pop(again.read()).ids(), ElementsAre("after"));
 }
 
+// SWI-2: the interval is an hour here.
+TEST_F(Announced, SwitchesOfTimersHoldOnAnotherBroker) {
+    const std::string kSwitches = "/api/v1/system/kv-timers";
+    for (const std::string word : {"false", "true"}) {
+        const Cause cause(cluster(), kB);
+        ASSERT_EQ(
+            a().http
+                .post(kSwitches, R"({"timersSchedule":)" + word + R"(,"timersFire":)" + word + "}")
+                .status,
+            200);
+        cluster().await_body(kB, kSwitches,
+                             R"("timersScheduleEnabled":)" + word + R"(,"timersFireEnabled":)" +
+                                 word);
+        EXPECT_GE(cause.grown("queen_peer_hints_heard_total{kind=\"switched\"}"), 1);
+    }
+}
+
 // ME-12, ME-18
 TEST_F(Announced, WhatWasHeardIsShownAndGoesNoFurther) {
     const auto published =

@@ -75,7 +75,7 @@ TEST_F(TimersOfACluster, WithoutAMeshATimerIsFoundByTheFloorOfAnotherBroker) {
 }
 
 TEST_F(TimersOfACluster, NothingIsFiredWhileTheSwitchIsOffAndAllOfItAfterwards) {
-    // No mesh has a word for this switch: a broker sees it when it reads them the next time.
+    // Without a mesh a broker sees the switch when it reads them the next time.
     Cluster cluster({.mesh = false,
                      .patient = false,
                      .more = "switches: {refresh: 100ms}\n",
