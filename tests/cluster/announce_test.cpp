@@ -70,7 +70,7 @@ Cluster* Announced::cluster_ = nullptr;
 
 // K34
 TEST_F(Announced, K34_APushWakesAPopOnAnotherBroker) {
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 500; ++i) {
         auto parked = cluster().park(kB, queue(), "consumerGroup=g&autoAck=true");
         const Cause cause(cluster(), kB);
         const std::string id = "m" + std::to_string(i);
