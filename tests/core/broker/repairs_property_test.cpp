@@ -15,6 +15,8 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace queen::broker {
 namespace {
@@ -136,7 +138,8 @@ public:
         auto done = std::exchange(reading_, nullptr);
         try {
             done(std::vector<Repair>(snapshot_));
-        } catch (const std::runtime_error&) {
+        } catch (const std::runtime_error& thrown) { // as the executor's loop does
+            RC_ASSERT(std::string_view(thrown.what()) == "no memory");
         }
         bad_ = nullptr;
         for (const auto& [queue, partition] : owed) {
