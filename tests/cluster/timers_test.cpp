@@ -152,6 +152,13 @@ CREATE TRIGGER refuse BEFORE INSERT ON queen.log_segments FOR EACH ROW EXECUTE F
     const auto letter = document->root()["messages"].at(0);
     EXPECT_EQ(letter["transactionId"].string(), "bad");
     EXPECT_EQ(letter["consumerGroup"].string(), "__timer__");
+    EXPECT_EQ(letter["timerKey"].string(), "bad");
+    EXPECT_EQ(letter["partition"].string(), "p");
+    const std::string address =
+        "/api/v1/messages/" + std::string(letter["partitionId"].string()) + "/bad";
+    EXPECT_EQ(a.http.get(address).status, 200);
+    EXPECT_EQ(a.http.request("DELETE", address).status, 200);
+    EXPECT_EQ(a.http.request("DELETE", address).status, 404);
 }
 
 } // namespace
