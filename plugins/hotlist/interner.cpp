@@ -89,6 +89,9 @@ void Interner::remember(std::span<const Known> ids) {
 }
 
 void Interner::not_found(std::span<const Index> indices) {
+    if (indices.empty()) {
+        return;
+    }
     const auto is_news = [&](Index index) { return entries_[index].standing == Standing::hearsay; };
     {
         const std::shared_lock lock(mutex_);

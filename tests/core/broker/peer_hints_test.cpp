@@ -385,7 +385,8 @@ TEST_F(PeerHintsTest, ME13_AFrameForThousandsOfTenantsIsNotMultipliedAndHoldsAWo
     for (const auto kind : {HintKind::moved, HintKind::deleted}) {
         frame.clear();
         for (const auto& name : names) {
-            frame.push_back(hint_of(kind, "", "q", name, kind == HintKind::moved ? name : ""));
+            const std::string_view group = kind == HintKind::moved ? name : std::string_view();
+            frame.push_back(hint_of(kind, "", "q", name, group));
         }
         hints_->heard(frame);
         for (std::size_t before = log_.size(); workers_.run_one(); before = log_.size()) {
