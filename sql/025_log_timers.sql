@@ -290,7 +290,8 @@ $$;
 
 -- @
 -- Counts the timers of all tenants for their lists of queues, unless that was done in the last five
--- minutes or is being done: it reads the whole table, payloads that are stored apart excepted.
+-- minutes or is being done: it reads the whole table, payloads that are stored apart excepted. A
+-- million timers of 300 bytes take 0.2 to 0.4 s (2026-11-30, 2 shared cores, in memory).
 -- @return whether it did
 CREATE OR REPLACE FUNCTION queen.refresh_timer_stats_v1() RETURNS boolean
 LANGUAGE plpgsql AS $$
