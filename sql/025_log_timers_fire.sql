@@ -48,8 +48,9 @@ BEGIN
 END $$;
 
 -- @
--- Takes visible timers in hand: at most p_rows, at most p_per_tenant of a tenant, each with a token
--- of its own, for p_lease_ms. Oldest first in the answer. A row that somebody else has locked is
+-- Takes visible timers in hand: at most p_rows, at most p_per_tenant of a tenant, and no more once
+-- their payloads come to p_bytes, each with a token of its own, for p_lease_ms. Oldest first in the
+-- answer. A row that somebody else has locked is
 -- left alone, and so is a shard in which another claim is under way: two that saw the same rows would
 -- each lock rows that the other has taken, and whoever fires those would find them locked, call them
 -- lost and leave them to the end of their lease. The locks are asked for in statements of their
@@ -60,7 +61,7 @@ END $$;
 -- shards have an equal share of the rows, 8 at least, and what one does not use others may. It is
 -- read in two steps because whatever is locked must not be more than what is taken.
 CREATE OR REPLACE FUNCTION queen.log_timers_claim_v1(
-    p_shards bigint, p_lease_ms bigint, p_rows integer, p_per_tenant integer)
+    p_shards bigint, p_lease_ms bigint, p_rows integer, p_per_tenant integer, p_bytes bigint)
 RETURNS TABLE (tenant_id uuid, queue text, timer_key text, "partition" text, claim_token uuid,
                txn text, message_id uuid, payload bytea, payload_zstd boolean, encrypted boolean,
                producer_sub text, attempts integer, late_us bigint)
@@ -83,34 +84,40 @@ BEGIN
             v_free := v_free | (1::bigint << v_shard);
         END IF;
     END LOOP;
-    SELECT array_agg(c.tenant_id) AS tenants, array_agg(c.queue) AS queues,
-           array_agg(c.timer_key) AS keys
+    WITH seen AS (
+        SELECT s.shard, w.*
+        FROM queen._timer_shards(v_free) AS s (shard)
+        CROSS JOIN LATERAL (
+            (SELECT t.tenant_id, t.queue, t.timer_key, t.visible_at, octet_length(t.payload) AS bytes
+             FROM queen.log_timers t
+             WHERE t.shard = s.shard AND t.visible_at <= v_now
+             ORDER BY t.visible_at LIMIT v_window)
+            UNION
+            (SELECT t.tenant_id, t.queue, t.timer_key, t.visible_at, octet_length(t.payload)
+             FROM queen.log_timers t
+             WHERE t.shard = s.shard AND t.visible_at <= v_now
+             ORDER BY t.visible_at DESC LIMIT v_window)) w),
+    turns AS (
+        SELECT s.*, row_number() OVER (PARTITION BY s.shard, s.tenant_id
+                                       ORDER BY s.visible_at, s.queue, s.timer_key) AS turn
+        FROM seen s),
+    places AS (
+        SELECT t.*, row_number() OVER (PARTITION BY t.shard ORDER BY t.turn, t.visible_at) AS place,
+               row_number() OVER (PARTITION BY t.tenant_id ORDER BY t.turn, t.visible_at) AS of_tenant
+        FROM turns t),
+    ranked AS (
+        SELECT p.*, row_number() OVER (ORDER BY p.place > v_share, p.turn, p.visible_at) AS n
+        FROM places p
+        WHERE p.of_tenant <= greatest(p_per_tenant, 1)),
+    summed AS (
+        SELECT r.*, sum(r.bytes) OVER (ORDER BY r.n) - r.bytes AS bytes_before
+        FROM ranked r
+        WHERE r.n <= 2 * v_rows)
+    SELECT array_agg(s.tenant_id ORDER BY s.n) AS tenants, array_agg(s.queue ORDER BY s.n) AS queues,
+           array_agg(s.timer_key ORDER BY s.n) AS keys
     INTO v_keys
-    FROM (
-        SELECT p.*
-        FROM (
-            SELECT f.*,
-                   row_number() OVER (PARTITION BY f.shard ORDER BY f.turn, f.visible_at) AS place,
-                   row_number() OVER (PARTITION BY f.tenant_id ORDER BY f.turn, f.visible_at)
-                       AS of_tenant
-            FROM (
-                SELECT s.shard, w.*,
-                       row_number() OVER (PARTITION BY s.shard, w.tenant_id
-                                          ORDER BY w.visible_at, w.queue, w.timer_key) AS turn
-                FROM queen._timer_shards(v_free) AS s (shard)
-                CROSS JOIN LATERAL (
-                    (SELECT t.tenant_id, t.queue, t.timer_key, t.visible_at
-                     FROM queen.log_timers t
-                     WHERE t.shard = s.shard AND t.visible_at <= v_now
-                     ORDER BY t.visible_at LIMIT v_window)
-                    UNION
-                    (SELECT t.tenant_id, t.queue, t.timer_key, t.visible_at
-                     FROM queen.log_timers t
-                     WHERE t.shard = s.shard AND t.visible_at <= v_now
-                     ORDER BY t.visible_at DESC LIMIT v_window)) w) f) p
-        WHERE p.of_tenant <= greatest(p_per_tenant, 1)
-        ORDER BY p.place > v_share, p.turn, p.visible_at
-        LIMIT 2 * v_rows) c;
+    FROM summed s
+    WHERE s.bytes_before < greatest(p_bytes, 1);
     IF v_keys.keys IS NULL THEN
         RETURN;
     END IF;
@@ -157,6 +164,13 @@ BEGIN
         ORDER BY t.tenant_id, t.queue, t.timer_key
         FOR UPDATE OF t SKIP LOCKED);
 END $$;
+
+-- @
+-- How long a fire waits for a partition that a push, an ack or an administrator has locked: shorter
+-- than a push, which waits for itself alone, while here the timers of other tenants stand behind it. A
+-- guess. A function, so that a test can lower it.
+CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text
+LANGUAGE sql IMMUTABLE AS $$ SELECT '1s' $$;
 
 -- @
 -- Stores segments and deletes the timers that they are made of: one transaction, so a timer is
@@ -249,7 +263,7 @@ BEGIN
     WHERE t.tenant_id = w.tenant AND t.queue = w.queue AND t.timer_key = w.key;
 
     IF cardinality(v_live) > 0 THEN
-        PERFORM set_config('lock_timeout', queen._push_lock_timeout(), true);
+        PERFORM set_config('lock_timeout', queen._fire_lock_timeout(), true);
         PERFORM queen._provision(ARRAY(SELECT p_tenants[s] FROM unnest(v_live) s),
                                  ARRAY(SELECT p_queues[s] FROM unnest(v_live) s),
                                  ARRAY(SELECT p_partitions[s] FROM unnest(v_live) s));
@@ -304,8 +318,8 @@ BEGIN
 END $$;
 
 -- @
--- Gives rows back that are in the caller's hands: not visible to the claim for p_backoff_ms, free
--- to be cancelled at once. p_counted: this was an attempt, and p_error is kept; an outage is none
+-- Gives rows back that are in the caller's hands: not visible to the claim for p_backoff_ms, or, with
+-- none, in the place that they had; free to be cancelled at once. p_counted: this was an attempt, and p_error is kept; an outage is none
 -- (F-41). Exhausted are those that have had p_most attempts with this one.
 CREATE OR REPLACE FUNCTION queen.log_timers_fail_v1(
     p_tenants uuid[], p_queues text[], p_keys text[], p_tokens uuid[], p_backoff_ms bigint,
@@ -323,7 +337,8 @@ BEGIN
     WITH given AS (
         UPDATE queen.log_timers t SET
             claim_token = NULL,
-            claimed_until = v_now + greatest(p_backoff_ms, 0) * interval '1 millisecond',
+            claimed_until = CASE WHEN p_backoff_ms > 0
+                                 THEN v_now + p_backoff_ms * interval '1 millisecond' END,
             attempts = t.attempts + p_counted::integer,
             last_error = CASE WHEN p_counted THEN p_error ELSE t.last_error END,
             updated_at = v_now
@@ -412,8 +427,9 @@ END $$;
 SELECT queen._keep_only(ARRAY[
     '_timer_shards(bigint)',
     'log_timers_due_v1(bigint, integer)',
-    'log_timers_claim_v1(bigint, bigint, integer, integer)',
+    'log_timers_claim_v1(bigint, bigint, integer, integer, bigint)',
     '_timers_held(uuid[], text[], text[], uuid[])',
+    '_fire_lock_timeout()',
     'log_timers_fire_v1(uuid[], text[], text[], integer[], bytea[], bytea[], integer[], text[], '
         || 'uuid[])',
     'log_timers_fail_v1(uuid[], text[], text[], uuid[], bigint, text, boolean, integer)',

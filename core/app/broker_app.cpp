@@ -10,9 +10,17 @@
 namespace queen::app {
 namespace {
 
-/// How long a stopping broker waits until its last counts are in the database; what is not told
-/// then is missing from the totals.
-constexpr std::chrono::milliseconds kLastFlush{2'000};
+/// How long a stopping broker waits until something last is in the database: counts that are not
+/// told then are missing from the totals, timers in hand wait for the end of their lease.
+constexpr std::chrono::milliseconds kLastCalls{2'000};
+
+/// @param stop takes what it calls when it is over
+template <class Stop>
+void stop_and_wait(std::chrono::milliseconds grace, Stop stop) {
+    const auto over = std::make_shared<std::promise<void>>();
+    stop([over] { over->set_value(); });
+    over->get_future().wait_for(std::min(grace, kLastCalls));
+}
 
 } // namespace
 
@@ -63,8 +71,8 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.timer_driver) { // what it asked for is answered while there are workers
         parts.timer_driver->stop();
     }
-    if (parts.timer_firing) {
-        parts.timer_firing->stop();
+    if (parts.timer_firing) { // other brokers fire what this one has in hand
+        stop_and_wait(grace, [&](auto over) { parts.timer_firing->stop(std::move(over)); });
     }
     if (parts.meshes) { // peers were told of what was answered; what a link has not sent is lost
         for (const auto& entry : parts.meshes->all()) {
@@ -81,9 +89,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
         parts.switches->stop();
     }
     if (parts.cluster_counts && grace.count() > 0) {
-        const auto told = std::make_shared<std::promise<void>>();
-        parts.cluster_counts->stop([told] { told->set_value(); });
-        told->get_future().wait_for(std::min(grace, kLastFlush));
+        stop_and_wait(grace, [&](auto over) { parts.cluster_counts->stop(std::move(over)); });
     }
     if (parts.executor) {
         parts.executor->stop(grace);

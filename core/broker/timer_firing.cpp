@@ -1,13 +1,9 @@
 #include "broker/timer_firing.hpp"
 
-#include "model/frame.hpp"
-#include "model/hash.hpp"
-#include "model/names.hpp"
-#include "model/segment.hpp"
+#include "broker/lost_race.hpp"
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace queen::broker {
@@ -31,38 +27,17 @@ TimerResult result_of(TimerFired::Kind kind) {
     return TimerResult::stale;
 }
 
-TimerClaimKey key_of(const ClaimedTimer& row) {
-    return {row.tenant, row.queue, row.key, row.token};
-}
-
 /// As the store takes it.
 std::int32_t limit(std::uint32_t value) {
     return static_cast<std::int32_t>(std::min<std::uint32_t>(value, INT32_MAX));
 }
 
-/// Appends the row's message to the frames of its segment, as it was staged (ENC-4).
-Result<void> append_row(std::string& frames, const ClaimedTimer& row, std::string& unpacked) {
-    std::string_view payload = row.payload;
-    if (row.payload_zstd) {
-        auto bytes = decompress_segment(row.payload, TimerFiring::kMostPayload);
-        if (!bytes) {
-            return fail(Errc::corrupt,
-                        "its compressed payload cannot be read: " + bytes.error().message);
-        }
-        unpacked = std::move(*bytes);
-        payload = unpacked;
-    }
-    return append_frame(frames, {.message_id = row.message_id,
-                                 .trace_id = {},
-                                 .transaction_id = row.transaction_id,
-                                 .producer_sub = row.producer_sub,
-                                 .payload = payload,
-                                 .encrypted = row.encrypted});
-}
-
 } // namespace
 
 TimerOutcome timer_outcome(const Error& error) noexcept {
+    if (lost_a_race(error) || error.sqlstate == "55P03") {
+        return TimerOutcome::contended;
+    }
     switch (error.code) {
     case Errc::unavailable:
     case Errc::timeout:
@@ -103,6 +78,7 @@ bool TimerFiring::due(TimerCall call, plugin::TimerShards shards, std::uint32_t 
     if (stopped_) {
         return false;
     }
+    try_locked_again();
     store_.due(deadline(), shards, limit(cap),
                [self = shared_from_this(), call](const Result<TimersDue>& due) {
                    if (!due) {
@@ -134,17 +110,20 @@ bool TimerFiring::claim(TimerCall call, plugin::TimerShards shards, Nanoseconds 
         return true;
     }
     const std::uint32_t asked = std::min(rows, fitting_.load());
+    begin();
     store_.claim(deadline(),
                  {.shards = shards,
                   .lease = std::chrono::ceil<std::chrono::milliseconds>(lease),
                   .rows = limit(asked),
-                  .rows_per_tenant = limit(rows_per_tenant)},
+                  .rows_per_tenant = limit(rows_per_tenant),
+                  .bytes = kBatchBytes},
                  [self = shared_from_this(), call, asked](Result<std::vector<ClaimedTimer>> claim) {
                      if (!claim) {
                          self->refuse(call, claim.error());
                      } else {
                          self->claimed(call, std::move(*claim), asked);
                      }
+                     self->end();
                  });
     return true;
 }
@@ -152,86 +131,79 @@ bool TimerFiring::claim(TimerCall call, plugin::TimerShards shards, Nanoseconds 
 void TimerFiring::claimed(TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked) {
     const auto batch = std::make_shared<Batch>();
     batch->claimed_at = clock_.now();
-    std::map<std::tuple<std::string, std::string, std::string>, std::size_t> places;
-    std::vector<std::string> frames; ///< by segment
-    std::vector<TimerClaimKey> surplus;
-    std::size_t bytes = 0;
-    std::uint32_t kept = 0;
-    const auto begin_segment = [&](const ClaimedTimer& row) {
-        auto& segment = batch->segments.emplace_back();
-        segment.packed.tenant = row.tenant;
-        segment.packed.queue = row.queue;
-        segment.packed.partition = row.partition;
-        frames.emplace_back();
-        return batch->segments.size() - 1;
-    };
-    std::string unpacked;
-    for (ClaimedTimer& row : rows) {
-        if (bytes >= kBatchBytes) {
-            surplus.push_back(key_of(row));
-            continue;
-        }
-        ++kept;
-        std::string frame;
-        const auto made = append_row(frame, row, unpacked);
-        std::size_t place = 0;
-        if (made) {
-            const auto [known, fresh] =
-                places.try_emplace({row.tenant, row.queue, row.partition}, 0);
-            place = known->second = fresh ? begin_segment(row) : known->second;
-            frames[place] += frame;
-            bytes += frame.size();
-        } else {
-            place = begin_segment(row);
-            batch->segments[place].unfit =
-                "timer '" + row.key + "' of queue '" + row.queue + "': " + made.error().message;
-        }
-        Segment& segment = batch->segments[place];
-        ++segment.packed.count;
-        segment.packed.hashes.append(hash_transaction_id(row.transaction_id).view());
-        segment.packed.rows.push_back(key_of(row));
-        segment.attempts = std::max(segment.attempts, row.attempts);
-        segment.late.push_back(row.late);
-        row.payload = {}; // it is in the frames
-    }
-    if (!surplus.empty()) {
-        fitting_ = std::max<std::uint32_t>(kept, 1);
-        hand_back(std::move(surplus));
-    } else if (rows.size() >= asked && fitting_ != UINT32_MAX) {
+    const std::size_t claimed = rows.size();
+    auto packed = pack_claim(std::move(rows), kBatchBytes, options_.zstd_level);
+    if (!packed.surplus.empty()) {
+        fitting_ = std::max<std::uint32_t>(packed.rows, 1);
+        hand_back(std::move(packed.surplus), "handed back: the batch is large enough without it");
+    } else if (claimed >= asked && fitting_ != UINT32_MAX) {
         fitting_ = asked > UINT32_MAX / 2 ? UINT32_MAX : asked * 2;
     }
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-        if (batch->segments[i].unfit.empty()) {
-            batch->segments[i].packed.blob = compress_segment(frames[i], options_.zstd_level);
-            frames[i] = {};
-        }
-    }
+    batch->segments = std::move(packed.segments);
+    batch->settled.resize(batch->segments.size());
     TimerAnswer found;
     std::vector<plugin::TimerSegment> segments;
-    for (const Segment& segment : batch->segments) {
-        segments.push_back({segment.packed.tenant,
-                            static_cast<std::uint32_t>(segment.packed.rows.size()),
-                            segment.attempts, segment.packed.blob.size(),
-                            *std::max_element(segment.late.begin(), segment.late.end())});
+    for (const PackedTimers& timers : batch->segments) {
+        segments.push_back({timers.segment.tenant,
+                            static_cast<std::uint32_t>(timers.segment.rows.size()), timers.attempts,
+                            timers.segment.blob.size(), timers.latest()});
     }
+    std::vector<TimerClaimKey> unwanted;
     if (!segments.empty()) {
         const std::lock_guard lock(mutex_);
-        found.batch = ++last_batch_;
-        batches_.emplace(found.batch, batch);
+        if (stopped_) {
+            unwanted = left_of(*batch);
+        } else {
+            found.batch = ++last_batch_;
+            batches_.emplace(found.batch, batch);
+        }
+    }
+    if (!unwanted.empty()) {
+        hand_back(std::move(unwanted), "handed back: the broker stops");
+        segments.clear();
     }
     found.segments = segments;
     answer(call, found);
 }
 
 /// Nobody waits for it: if it fails, their lease ends.
-void TimerFiring::hand_back(std::vector<TimerClaimKey> rows) {
-    store_.fail(deadline(),
-                {.rows = std::move(rows),
-                 .backoff = std::chrono::milliseconds{0},
-                 .error = "handed back: the batch is large enough without it",
-                 .counted = false,
-                 .attempts = INT32_MAX},
-                [](const Result<TimerFailed>&) {});
+void TimerFiring::hand_back(std::vector<TimerClaimKey> rows, std::string why, int tries) {
+    begin();
+    TimerFail fail{.rows = rows,
+                   .backoff = std::chrono::milliseconds{0},
+                   .error = std::move(why),
+                   .counted = false,
+                   .attempts = INT32_MAX};
+    store_.fail(deadline(), std::move(fail),
+                [self = shared_from_this(), rows = std::move(rows),
+                 tries](const Result<TimerFailed>& failed) mutable {
+                    if (failed && failed->failed < static_cast<std::int64_t>(rows.size())) {
+                        self->keep_locked(std::move(rows), tries - 1);
+                    }
+                    self->end();
+                });
+}
+
+/// Those that are gone by now, or another's, cost nothing when they are tried again.
+void TimerFiring::keep_locked(std::vector<TimerClaimKey> rows, int tries) {
+    const std::lock_guard lock(mutex_);
+    if (tries <= 0 || locked_rows_ + rows.size() > kMostLocked) {
+        return;
+    }
+    locked_rows_ += rows.size();
+    locked_.push_back({std::move(rows), tries});
+}
+
+void TimerFiring::try_locked_again() {
+    std::vector<Locked> locked;
+    {
+        const std::lock_guard lock(mutex_);
+        locked = std::exchange(locked_, {});
+        locked_rows_ = 0;
+    }
+    for (auto& each : locked) {
+        hand_back(std::move(each.rows), "handed back: it was locked", each.tries);
+    }
 }
 
 bool TimerFiring::fire(TimerCall call, TimerBatch number, std::span<const std::uint32_t> segments) {
@@ -249,15 +221,18 @@ bool TimerFiring::fire(TimerCall call, TimerBatch number, std::span<const std::u
     }
     TimerFire fire;
     for (const auto place : segments) {
-        const Segment& segment = batch->segments[place];
-        if (!segment.unfit.empty()) {
+        const PackedTimers& timers = batch->segments[place];
+        if (!timers.unfit.empty()) {
             failures_[1].add();
             refusal.outcome = TimerOutcome::permanent;
-            refusal.error = segment.unfit;
+            refusal.error = timers.unfit;
             answer(call, refusal);
             return true;
         }
-        fire.segments.push_back(segment.packed); // kept for the case that it fails
+        fire.segments.push_back(timers.segment); // kept for the case that it fails
+    }
+    if (!enter(number)) {
+        return false;
     }
     store_.fire(
         deadline(), std::move(fire),
@@ -268,18 +243,26 @@ bool TimerFiring::fire(TimerCall call, TimerBatch number, std::span<const std::u
             } else {
                 self->fired(call, *batch, places, *outcomes);
             }
+            self->leave(*batch);
         });
     return true;
 }
 
 /// Announced before the driver hears of it, as a push is before its answer (SW-10, POST-3).
-void TimerFiring::fired(TimerCall call, const Batch& batch, const Places& places,
+void TimerFiring::fired(TimerCall call, Batch& batch, const Places& places,
                         const std::vector<TimerFired>& outcomes) {
     std::vector<TimerResult> results;
     std::map<std::pair<std::string_view, std::string_view>, std::vector<Arrival>> arrivals;
-    for (std::size_t i = 0; i < std::min(places.size(), outcomes.size()); ++i) {
-        const Segment& segment = batch.segments[places[i]];
-        const auto& packed = segment.packed;
+    const std::size_t answered_for = std::min(places.size(), outcomes.size());
+    {
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < answered_for; ++i) {
+            batch.settled[places[i]] = outcomes[i].kind != TimerFired::Kind::stale;
+        }
+    }
+    for (std::size_t i = 0; i < answered_for; ++i) {
+        const PackedTimers& timers = batch.segments[places[i]];
+        const auto& packed = timers.segment;
         const TimerResult result = result_of(outcomes[i].kind);
         results.push_back(result);
         results_[static_cast<std::size_t>(result) - 1].add(packed.rows.size());
@@ -287,7 +270,7 @@ void TimerFiring::fired(TimerCall call, const Batch& batch, const Places& places
             arrivals[{packed.tenant, packed.queue}].push_back(
                 {packed.partition, outcomes[i].partition_id,
                  static_cast<std::uint64_t>(packed.count)});
-            count_lag(batch, segment);
+            count_lag(batch, timers);
         }
     }
     for (const auto& [queue, list] : arrivals) {
@@ -320,27 +303,44 @@ bool TimerFiring::fail(TimerCall call, TimerBatch number, std::span<const std::u
         if (place >= batch->segments.size()) {
             return false;
         }
-        const auto& rows = batch->segments[place].packed.rows;
+        const auto& rows = batch->segments[place].segment.rows;
         fail.rows.insert(fail.rows.end(), rows.begin(), rows.end());
     }
+    if (!enter(number)) {
+        return false;
+    }
     store_.fail(deadline(), std::move(fail),
-                [self = shared_from_this(), call, batch, counted](Result<TimerFailed> failed) {
+                [self = shared_from_this(), call, batch, counted,
+                 places = Places(segments.begin(), segments.end())](Result<TimerFailed> failed) {
                     if (!failed) {
                         self->refuse(call, failed.error());
-                        return;
+                    } else {
+                        self->failed(call, *batch, places, counted, std::move(*failed));
                     }
-                    TimerAnswer answered;
-                    answered.rows = static_cast<std::uint64_t>(failed->failed);
-                    answered.exhausted = failed->exhausted.size();
-                    self->poisoned_.add(counted ? answered.rows : 0);
-                    {
-                        const std::lock_guard lock(self->mutex_);
-                        std::move(failed->exhausted.begin(), failed->exhausted.end(),
-                                  std::back_inserter(batch->exhausted));
-                    }
-                    self->answer(call, answered);
+                    self->leave(*batch);
                 });
     return true;
+}
+
+void TimerFiring::failed(TimerCall call, Batch& batch, const Places& places, bool counted,
+                         TimerFailed failed) {
+    TimerAnswer answered;
+    answered.rows = static_cast<std::uint64_t>(failed.failed);
+    answered.exhausted = failed.exhausted.size();
+    poisoned_.add(counted ? answered.rows : 0);
+    std::uint64_t rows = 0;
+    for (const auto place : places) {
+        rows += batch.segments[place].segment.rows.size();
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        std::move(failed.exhausted.begin(), failed.exhausted.end(),
+                  std::back_inserter(batch.exhausted));
+        for (const auto place : places) { // else some may have been locked
+            batch.settled[place] = answered.rows == rows;
+        }
+    }
+    answer(call, answered);
 }
 
 bool TimerFiring::dead_letter(TimerCall call, TimerBatch number, std::int32_t most) {
@@ -367,13 +367,42 @@ bool TimerFiring::dead_letter(TimerCall call, TimerBatch number, std::int32_t mo
     return true;
 }
 
-void TimerFiring::release(TimerBatch batch) {
-    BatchPtr dropped; // destroyed without the lock
-    const std::lock_guard lock(mutex_);
-    if (const auto found = batches_.find(batch); found != batches_.end()) {
-        dropped = std::move(found->second);
+void TimerFiring::release(TimerBatch number) {
+    BatchPtr batch; // destroyed without the lock
+    std::vector<TimerClaimKey> left;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = batches_.find(number);
+        if (found == batches_.end()) {
+            return;
+        }
+        batch = std::move(found->second);
         batches_.erase(found);
+        batch->released = true;
+        if (batch->calls == 0) {
+            left = left_of(*batch);
+        }
     }
+    if (!left.empty()) {
+        hand_back(std::move(left), "handed back: released");
+    }
+}
+
+void TimerFiring::stop(std::function<void()> handed_back) {
+    std::vector<TimerBatch> in_hand;
+    begin(); // for as long as it takes to hand them back
+    {
+        const std::lock_guard lock(mutex_);
+        stopped_ = true;
+        handed_back_ = std::move(handed_back);
+        for (const auto& [number, batch] : batches_) {
+            in_hand.push_back(number);
+        }
+    }
+    for (const auto number : in_hand) {
+        release(number);
+    }
+    end();
 }
 
 // ---- the rest ----
@@ -382,6 +411,62 @@ TimerFiring::BatchPtr TimerFiring::find(TimerBatch batch) const {
     const std::lock_guard lock(mutex_);
     const auto found = batches_.find(batch);
     return found == batches_.end() ? nullptr : found->second;
+}
+
+void TimerFiring::begin() {
+    const std::lock_guard lock(mutex_);
+    ++under_way_;
+}
+
+void TimerFiring::end() {
+    std::function<void()> handed_back;
+    {
+        const std::lock_guard lock(mutex_);
+        if (--under_way_ == 0) {
+            handed_back = std::exchange(handed_back_, {});
+        }
+    }
+    if (handed_back) {
+        handed_back();
+    }
+}
+
+/// Begins a call with a batch. @return false when the batch is not there any more
+bool TimerFiring::enter(TimerBatch batch) {
+    const std::lock_guard lock(mutex_);
+    const auto found = batches_.find(batch);
+    if (found == batches_.end()) {
+        return false;
+    }
+    ++found->second->calls;
+    ++under_way_;
+    return true;
+}
+
+/// Ends it. Only now is it known what of a batch that was released meanwhile is left.
+void TimerFiring::leave(Batch& batch) {
+    std::vector<TimerClaimKey> left;
+    {
+        const std::lock_guard lock(mutex_);
+        if (--batch.calls == 0 && batch.released) {
+            left = left_of(batch);
+        }
+    }
+    if (!left.empty()) {
+        hand_back(std::move(left), "handed back: released");
+    }
+    end();
+}
+
+std::vector<TimerClaimKey> TimerFiring::left_of(const Batch& batch) {
+    std::vector<TimerClaimKey> left;
+    for (std::size_t i = 0; i < batch.segments.size(); ++i) {
+        if (!batch.settled[i]) {
+            const auto& rows = batch.segments[i].segment.rows;
+            left.insert(left.end(), rows.begin(), rows.end());
+        }
+    }
+    return left;
 }
 
 void TimerFiring::answer(TimerCall call, const TimerAnswer& answer) const {
@@ -398,6 +483,7 @@ void TimerFiring::refuse(TimerCall call, const Error& error) {
     refusal.error = text;
     switch (refusal.outcome) {
     case TimerOutcome::transient:
+    case TimerOutcome::contended:
         failures_[0].add();
         break;
     case TimerOutcome::permanent:
@@ -413,18 +499,18 @@ void TimerFiring::refuse(TimerCall call, const Error& error) {
     answer(call, refusal);
 }
 
-void TimerFiring::count_lag(const Batch& batch, const Segment& segment) {
+void TimerFiring::count_lag(const Batch& batch, const PackedTimers& timers) {
     const Nanoseconds since = clock_.now() - batch.claimed_at;
     const std::lock_guard lock(lag_mutex_);
-    auto found = lag_.find(segment.packed.tenant);
+    auto found = lag_.find(timers.segment.tenant);
     if (found == lag_.end()) {
         if (lag_.size() >= kMostTenants) {
-            tenants_dropped_.add(segment.late.size());
+            tenants_dropped_.add(timers.late.size());
             return;
         }
-        found = lag_.try_emplace(segment.packed.tenant).first;
+        found = lag_.try_emplace(timers.segment.tenant).first;
     }
-    for (const Nanoseconds late : segment.late) {
+    for (const Nanoseconds late : timers.late) {
         found->second.observe(std::max(late, Nanoseconds{0}) + since);
     }
 }

@@ -9,10 +9,16 @@
 // kBatchBytes; the others are handed back at once, uncounted, and the next claims ask for no more
 // rows than fitted, twice as many each time all of them fit. A row of which no frame can be made is
 // a segment of its own, without bytes, and fails alone.
+//
+// What a driver releases without having dealt with it (a segment that was stale, because one of its
+// rows was locked at that moment; all of a batch, when the broker stops) is handed back too, so
+// that no timer waits for the end of a lease that nobody needs. Rows that are locked even then are
+// tried again when the driver asks next what is due, kTries times in all.
 #pragma once
 #include "base/counter.hpp"
 #include "base/histogram.hpp"
 #include "broker/announce.hpp"
+#include "broker/timer_packing.hpp"
 #include "metrics/activity.hpp"
 #include "ports/timer_store.hpp"
 
@@ -47,9 +53,9 @@ public:
         std::shared_ptr<metrics::Activity> activity{}; ///< what is counted into; null: its own
     };
     static constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
-    /// A payload that says it is compressed may come to so much; beyond it no frame is made of it.
-    static constexpr std::size_t kMostPayload = std::size_t{64} << 20;
     static constexpr std::size_t kMostTenants = 1024; ///< with a lag of their own (SW-11)
+    static constexpr int kTries = 4; ///< to hand a row back; then its lease ends. A guess
+    static constexpr std::size_t kMostLocked = 10'000; ///< rows that are tried again. A guess
 
     struct Stats {
         std::array<std::uint64_t, 3> results{};  ///< rows: fired, duplicate, stale
@@ -67,8 +73,9 @@ public:
 
     /// Whom the answers go to. Before the first call.
     void serve(std::shared_ptr<plugin::TimerDriver> driver) { driver_ = std::move(driver); }
-    /// Calls are refused from here on; answers under way still come.
-    void stop() { stopped_ = true; }
+    /// Calls are refused from here on; answers under way still come. Whatever is in hand is handed
+    /// back. @param handed_back once the store has answered all of it, here or on a worker
+    void stop(std::function<void()> handed_back);
     Stats stats() const;
 
     bool due(plugin::TimerCall call, plugin::TimerShards shards, std::uint32_t cap) override;
@@ -84,16 +91,14 @@ public:
     void tick_at(SteadyTime) override {} ///< the plugin host sees to it
 
 private:
-    struct Segment {
-        TimerFire::Segment packed;
-        std::int32_t attempts = 0;
-        std::vector<Nanoseconds> late; ///< by row, when claimed
-        std::string unfit;             ///< why there are no bytes
-    };
     struct Batch {
         SteadyTime claimed_at{};
-        std::vector<Segment> segments;
-        std::vector<TimerClaimKey> exhausted; ///< under mutex_
+        std::vector<PackedTimers> segments;
+        // under mutex_
+        std::vector<bool> settled; ///< by segment: fired or handed back
+        std::vector<TimerClaimKey> exhausted;
+        std::uint32_t calls = 0; ///< under way
+        bool released = false;
     };
     using BatchPtr = std::shared_ptr<Batch>;
     using Places = std::vector<std::uint32_t>;
@@ -101,13 +106,22 @@ private:
     bool paused() const { return options_.enabled && !options_.enabled(); }
     SteadyTime deadline() const { return clock_.now() + options_.wait; }
     BatchPtr find(plugin::TimerBatch batch) const;
+    bool enter(plugin::TimerBatch batch);
+    void leave(Batch& batch);
+    void begin();
+    void end();
+    static std::vector<TimerClaimKey> left_of(const Batch& batch); // requires mutex_
     void answer(plugin::TimerCall call, const plugin::TimerAnswer& answer) const;
     void refuse(plugin::TimerCall call, const Error& error);
     void claimed(plugin::TimerCall call, std::vector<ClaimedTimer> rows, std::uint32_t asked);
-    void fired(plugin::TimerCall call, const Batch& batch, const Places& places,
+    void fired(plugin::TimerCall call, Batch& batch, const Places& places,
                const std::vector<TimerFired>& outcomes);
-    void count_lag(const Batch& batch, const Segment& segment);
-    void hand_back(std::vector<TimerClaimKey> rows);
+    void failed(plugin::TimerCall call, Batch& batch, const Places& places, bool counted,
+                TimerFailed failed);
+    void count_lag(const Batch& batch, const PackedTimers& timers);
+    void hand_back(std::vector<TimerClaimKey> rows, std::string why, int tries = kTries);
+    void keep_locked(std::vector<TimerClaimKey> rows, int tries);
+    void try_locked_again();
 
     TimerStore& store_;
     Announcer& announcer_;
@@ -121,6 +135,14 @@ private:
     mutable std::mutex mutex_;
     std::unordered_map<plugin::TimerBatch, BatchPtr> batches_;
     plugin::TimerBatch last_batch_ = 0;
+    struct Locked {
+        std::vector<TimerClaimKey> rows;
+        int tries; ///< left
+    };
+    std::vector<Locked> locked_;
+    std::size_t locked_rows_ = 0;
+    std::size_t under_way_ = 0; ///< calls that take rows in hand or give them back
+    std::function<void()> handed_back_;
 
     std::array<Counter, 3> results_, failures_;
     Counter dead_letters_, poisoned_, tenants_dropped_;

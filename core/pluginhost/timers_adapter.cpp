@@ -93,6 +93,7 @@ void TimersInstance::scheduled(SteadyTime earliest) noexcept {
 }
 
 void TimersInstance::answered(plugin::TimerCall call, const plugin::TimerAnswer& answer) noexcept {
+    end_claim(call);
     // Inside the guard: noting a batch and converting its segments allocates.
     if (guard().run(
             Call::answered,
@@ -124,15 +125,35 @@ void TimersInstance::tick_if_due(SteadyTime now) {
 
 // ---- batches -----------------------------------------------------------------------------------
 
+/// Whether it was noted here or not. 0: there is none.
 void TimersInstance::release(plugin::TimerBatch batch) {
+    if (batch == 0) {
+        return;
+    }
     {
         const std::lock_guard lock(mutex_);
-        if (batches_.erase(batch) == 0) {
-            return;
-        }
+        batches_.erase(batch);
     }
     if (const auto store = store_->get()) {
         store->release(batch);
+    }
+}
+
+/// @return false when the driver has as many batches as it may, claims under way among them: each
+/// is payloads in memory
+bool TimersInstance::begin_claim(plugin::TimerCall call) {
+    const std::lock_guard lock(mutex_);
+    if (batches_.size() + claims_.size() >= plugin::kTimerBatches) {
+        return false;
+    }
+    claims_.insert(call);
+    return true;
+}
+
+void TimersInstance::end_claim(plugin::TimerCall call) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = claims_.find(call); found != claims_.end()) {
+        claims_.erase(found);
     }
 }
 
@@ -207,11 +228,15 @@ int32_t TimersInstance::host_claim(const queen_host* host, uint64_t call, uint64
                                    int64_t lease, uint32_t rows,
                                    uint32_t rows_per_tenant) noexcept {
     return ask(host, "claim",
-               [&](TimersInstance&, plugin::TimerHost& store) -> std::optional<bool> {
-                   if (lease <= 0) {
+               [&](TimersInstance& self, plugin::TimerHost& store) -> std::optional<bool> {
+                   if (lease <= 0 || !self.begin_claim(call)) {
                        return std::nullopt;
                    }
-                   return store.claim(call, shards, Nanoseconds(lease), rows, rows_per_tenant);
+                   if (!store.claim(call, shards, Nanoseconds(lease), rows, rows_per_tenant)) {
+                       self.end_claim(call);
+                       return false;
+                   }
+                   return true;
                });
 }
 

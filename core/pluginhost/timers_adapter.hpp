@@ -3,7 +3,7 @@
 //
 // The driver asks, the core answers: each call that was taken is answered once, during a pause too.
 // A driver that fails on an answer has lost it: the host gives the batch it brought back to the
-// store, where the lease ends by itself, and calls tick() within a second, in which the driver
+// store, which hands its rows back, and calls tick() within a second, in which the driver
 // begins anew. What it is not told during a pause, that a timer becomes due, it is told after it.
 #pragma once
 #include "pluginhost/instance.hpp"
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -62,6 +63,8 @@ private:
 
     void missed(SteadyTime earliest) noexcept;
     void release(plugin::TimerBatch batch);
+    bool begin_claim(plugin::TimerCall call);
+    void end_claim(plugin::TimerCall call);
     bool holds(plugin::TimerBatch batch) const;
     bool holds(plugin::TimerBatch batch, const std::uint32_t* segments, std::size_t count) const;
     template <class Ask>
@@ -88,6 +91,7 @@ private:
     std::atomic<std::int64_t> missed_{INT64_MAX}; ///< the earliest time it was not told
     mutable std::mutex mutex_;
     std::unordered_map<plugin::TimerBatch, std::size_t> batches_; ///< with their segments' count
+    std::multiset<plugin::TimerCall> claims_;                     ///< under way
 };
 
 /// The port.

@@ -95,6 +95,7 @@ struct TimerClaim {
     std::chrono::milliseconds lease{30'000};
     std::int32_t rows = 200; ///< in all
     std::int32_t rows_per_tenant = 50;
+    std::int64_t bytes = std::int64_t{32} << 20; ///< of payloads as stored; the last may exceed it
 };
 
 /// Identity of a claimed row.

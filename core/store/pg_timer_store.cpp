@@ -273,7 +273,7 @@ void PgTimerStore::claim(Deadline deadline, TimerClaim claim,
         [claim](Session& session) {
             Parameters parameters;
             parameters.int8(static_cast<std::int64_t>(claim.shards)).int8(claim.lease.count());
-            parameters.int4(claim.rows).int4(claim.rows_per_tenant);
+            parameters.int4(claim.rows).int4(claim.rows_per_tenant).int8(claim.bytes);
             return session.run(sql::kTimersClaim, parameters);
         },
         [](const Rows& rows) { return read_each<ClaimedTimer>(rows, read_claimed); },

@@ -230,7 +230,7 @@ const Statement kTimersApply{
     "select * from queen.log_timers_apply_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"};
 
 const Statement kTimersClaim{"timers_claim",
-                             "select * from queen.log_timers_claim_v1($1, $2, $3, $4)"};
+                             "select * from queen.log_timers_claim_v1($1, $2, $3, $4, $5)"};
 
 const Statement kTimersCount{"timers_count", "select queen.log_timers_count_v1($1, $2, $3)"};
 

@@ -11,6 +11,9 @@ using plugin::TimerOutcome;
 
 namespace {
 
+/// Backoffs without a lock in the way after which the next is another matter. A guess.
+constexpr int kSameLock = 10;
+
 double seconds(Nanoseconds time) {
     return std::chrono::duration<double>(time).count();
 }
@@ -24,7 +27,7 @@ void Sweeper::say(LogLevel level, std::string line) {
     }});
 }
 
-/// One line a cycle and class, and one for an outage however long it is.
+/// One line a cycle and class, and one for an outage or a lock however long it is.
 void Sweeper::complain(TimerOutcome outcome, std::string_view what, std::string_view error) {
     const std::string line = std::string(what) + " failed: " + std::string(error);
     switch (outcome) {
@@ -34,6 +37,12 @@ void Sweeper::complain(TimerOutcome outcome, std::string_view what, std::string_
     case TimerOutcome::transient:
         if (!std::exchange(outage_, true)) {
             say(LogLevel::warning, line + "; timers wait, and no attempt is counted");
+        }
+        return;
+    case TimerOutcome::contended:
+        if (const SteadyTime now = clock_.now();
+            std::exchange(contended_at_, now) < now - kSameLock * options_.transient_backoff) {
+            say(LogLevel::warning, line + "; that destination waits, and no attempt is counted");
         }
         return;
     case TimerOutcome::permanent:
@@ -56,6 +65,9 @@ void Sweeper::count_failure(TimerOutcome outcome) {
         return;
     case TimerOutcome::transient:
         ++counts_.transient;
+        return;
+    case TimerOutcome::contended:
+        ++counts_.contended;
         return;
     case TimerOutcome::permanent:
         ++counts_.permanent;
@@ -86,6 +98,7 @@ void Sweeper::stats(plugin::Stats& out) {
     out.add("duplicate_total", number(counts.duplicate));
     out.add("stale_total", number(counts.stale));
     out.add("failures_transient_total", number(counts.transient));
+    out.add("failures_contended_total", number(counts.contended));
     out.add("failures_permanent_total", number(counts.permanent));
     out.add("failures_config_total", number(counts.config));
     out.add("isolations_total", number(counts.isolations));
@@ -93,6 +106,7 @@ void Sweeper::stats(plugin::Stats& out) {
     out.add("handed_back_total", number(counts.handed_back));
     out.add("dlq_total", number(counts.dead_letters));
     out.add("empty_claims_total", number(counts.empty_claims));
+    out.add("given_up_total", number(counts.given_up));
     out.add("unknown_answers_total", number(counts.unknown_answers));
 }
 

@@ -1,7 +1,7 @@
 #include "sweeper.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 namespace queen::timers {
@@ -71,9 +71,18 @@ SteadyTime Sweeper::tick(SteadyTime now) {
     if (!options_.enabled || stopped_) {
         return SteadyTime::max();
     }
-    if (!running_ && now >= wake_) {
-        begin_cycle(now);
-        make_calls(lock);
+    try {
+        if (running_ && (broken_ || now - heard_ >= kLostAfter)) {
+            give_up();
+            make_calls(lock);
+        }
+        if (!running_ && now >= wake_) {
+            begin_cycle(now);
+            make_calls(lock);
+        }
+    } catch (...) {
+        broken_ = true;
+        throw;
     }
     // While a cycle runs its end asks for the tick; this one is there in case it came too early.
     return running_ ? now + options_.max_sleep : wake_;
@@ -81,10 +90,25 @@ SteadyTime Sweeper::tick(SteadyTime now) {
 
 void Sweeper::answered(TimerCall call, const TimerAnswer& answer) {
     std::unique_lock lock(mutex_);
+    heard_ = clock_.now();
+    try {
+        take(call, answer);
+        make_calls(lock);
+    } catch (...) {
+        broken_ = true;
+        for (Lane& lane : lanes_) {
+            if (answer.batch != 0 && lane.batch == answer.batch) {
+                lane.batch = 0; // the host gives it back
+            }
+        }
+        throw;
+    }
+}
+
+void Sweeper::take(TimerCall call, const TimerAnswer& answer) {
     if (call != 0 && call == probe_) {
         probe_ = 0;
         probed(answer);
-        make_calls(lock);
         return;
     }
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(), [call](const Lane& one) {
@@ -92,32 +116,39 @@ void Sweeper::answered(TimerCall call, const TimerAnswer& answer) {
     });
     if (lane == lanes_.end()) {
         ++counts_.unknown_answers;
+        if (answer.batch != 0) { // of a cycle that was given up
+            actions_.push_back({[batch = answer.batch](TimerHost& host) {
+                host.release(batch);
+                return true;
+            }});
+        }
         return;
     }
     lane->call = 0;
     switch (lane->step) {
     case Step::over:
-        break;
+        return;
     case Step::claiming:
         claimed(*lane, answer);
-        break;
+        return;
     case Step::firing:
         fired(*lane, answer);
-        break;
+        return;
     case Step::failing:
         failed(*lane, answer);
-        break;
+        return;
     case Step::filing:
         filed(*lane, answer);
-        break;
+        return;
     }
-    make_calls(lock);
 }
 
 // ---- the cycle ----
 
 void Sweeper::begin_cycle(SteadyTime now) {
     running_ = true;
+    broken_ = false;
+    heard_ = now;
     cycle_ = Cycle{};
     cycle_.began = now;
     cycle_.rows_left = options_.cycle_rows;
@@ -128,6 +159,23 @@ void Sweeper::begin_cycle(SteadyTime now) {
     });
 }
 
+/// The end of a cycle of which nothing is heard any more. Its rows come back: the host hands back
+/// what is released.
+void Sweeper::give_up() {
+    ++counts_.given_up;
+    say(LogLevel::warning, broken_ ? "a cycle failed in the middle; the next one begins anew"
+                                   : "the broker does not answer; the next cycle begins anew");
+    probe_ = 0;
+    for (Lane& lane : lanes_) {
+        if (lane.batch != 0) {
+            release(lane);
+        }
+        lane = Lane{};
+    }
+    broken_ = false;
+    end_cycle(End::transient);
+}
+
 void Sweeper::probed(const TimerAnswer& answer) {
     if (answer.outcome != TimerOutcome::ok) {
         count_failure(answer.outcome);
@@ -135,6 +183,7 @@ void Sweeper::probed(const TimerAnswer& answer) {
         end_cycle(end_after(answer.outcome));
         return;
     }
+    cycle_.probed = clock_.now();
     cycle_.next_in = answer.next_in;
     counts_.due = answer.due;
     counts_.due_capped = answer.capped;
@@ -179,7 +228,7 @@ void Sweeper::claim(Lane& lane) {
     }
     const std::uint32_t rows = std::min(options_.batch, cycle_.rows_left);
     if (lane.shards == 0 || rows == 0 || cycle_.cut || stopped_ ||
-        half_a_lease_since(cycle_.began)) {
+        half_a_lease_since(cycle_.probed)) {
         end_lane(lane);
         return;
     }
@@ -213,11 +262,12 @@ void Sweeper::claimed(Lane& lane, const TimerAnswer& answer) {
     }
     lane.batch = answer.batch;
     lane.segments.clear();
-    std::set<std::string_view> tenants;
+    lane.fired_any = false;
+    std::map<std::string_view, std::size_t> tenants;
     std::uint32_t rows = 0;
     for (const auto& segment : answer.segments) {
-        lane.segments.push_back({segment.rows, segment.attempts, segment.bytes});
-        tenants.insert(segment.tenant);
+        const auto tenant = tenants.try_emplace(segment.tenant, tenants.size()).first->second;
+        lane.segments.push_back({tenant, segment.rows, segment.attempts, segment.bytes});
         rows += segment.rows;
     }
     cycle_.rows_left += lane.asked - std::clamp(rows, 1U, lane.asked); // an end, whatever is said
@@ -233,10 +283,12 @@ void Sweeper::claimed(Lane& lane, const TimerAnswer& answer) {
 }
 
 /// Transactions of up to `fire_bytes`, in the order of the batch. A segment without bytes is one
-/// that could not be packed: together with others it would only fail them too.
+/// that could not be packed: together with others it would only fail them too. Nor do tenants pay
+/// for each other where failures are not isolated.
 void Sweeper::group(Lane& lane) {
     lane.groups.clear();
     std::uint64_t bytes = 0;
+    std::size_t tenant = 0;
     bool open = false;
     for (std::uint32_t i = 0; i < lane.segments.size(); ++i) {
         const std::uint64_t size = lane.segments[i].bytes;
@@ -245,9 +297,11 @@ void Sweeper::group(Lane& lane) {
             open = false;
             continue;
         }
-        if (!open || bytes + size > options_.fire_bytes) {
+        const bool foreign = !options_.isolate && lane.segments[i].tenant != tenant;
+        if (!open || foreign || bytes + size > options_.fire_bytes) {
             lane.groups.emplace_back();
             bytes = 0;
+            tenant = lane.segments[i].tenant;
             open = true;
         }
         lane.groups.back().push_back(i);
@@ -270,12 +324,15 @@ void Sweeper::fire_next(Lane& lane) {
         hand_back(lane, Nanoseconds{0}, "handed back: the cycle ended early");
         return;
     }
-    if (half_a_lease_since(lane.claimed_at)) {
+    // The first one goes however long the claim took: else a slow store would never get any
+    // further.
+    if (lane.fired_any && half_a_lease_since(lane.claimed_at)) {
         hand_back(lane, Nanoseconds{0}, "handed back: half the lease was spent");
         return;
     }
     lane.firing = std::move(lane.groups.front());
     lane.groups.pop_front();
+    lane.fired_any = true;
     lane.step = Step::firing;
     lane.call = ask([batch = lane.batch, segments = lane.firing](TimerHost& host, TimerCall call) {
         return host.fire(call, batch, segments);
@@ -286,20 +343,7 @@ void Sweeper::fired(Lane& lane, const TimerAnswer& answer) {
     count_failure(answer.outcome);
     switch (answer.outcome) {
     case TimerOutcome::ok:
-        for (std::size_t i = 0; i < std::min(answer.results.size(), lane.firing.size()); ++i) {
-            const std::uint32_t rows = lane.segments[lane.firing[i]].rows;
-            switch (answer.results[i]) {
-            case TimerResult::fired:
-                counts_.fired += rows;
-                break;
-            case TimerResult::duplicate:
-                counts_.duplicate += rows;
-                break;
-            case TimerResult::stale:
-                counts_.stale += rows;
-                break;
-            }
-        }
+        count_results(lane, answer);
         lane.firing.clear();
         fire_next(lane);
         return;
@@ -314,26 +358,57 @@ void Sweeper::fired(Lane& lane, const TimerAnswer& answer) {
         lane.groups.push_front(std::move(lane.firing));
         hand_back(lane, Nanoseconds{0}, "handed back: firing is switched off");
         return;
+    case TimerOutcome::contended:
     case TimerOutcome::permanent:
     case TimerOutcome::config:
         break;
     }
-    if (lane.firing.size() > 1 && options_.isolate) {
-        ++counts_.isolations;
-        for (auto segment = lane.firing.rbegin(); segment != lane.firing.rend(); ++segment) {
-            lane.groups.push_front({*segment});
-        }
-        lane.firing.clear();
-        fire_next(lane);
+    if (isolate(lane)) {
         return;
     }
     complain(answer.outcome, "firing", answer.error);
     std::int32_t attempts = 0;
+    std::uint32_t rows = 0;
     for (const std::uint32_t segment : lane.firing) {
         attempts = std::max(attempts, lane.segments[segment].attempts);
-        counts_.poisoned += lane.segments[segment].rows;
+        rows += lane.segments[segment].rows;
     }
-    fail(lane, std::exchange(lane.firing, {}), backoff_after(attempts), answer.error, true);
+    const bool counted = answer.outcome != TimerOutcome::contended;
+    (counted ? counts_.poisoned : counts_.handed_back) += rows;
+    fail(lane, std::exchange(lane.firing, {}),
+         counted ? backoff_after(attempts) : options_.transient_backoff, answer.error, counted);
+}
+
+void Sweeper::count_results(const Lane& lane, const TimerAnswer& answer) {
+    for (std::size_t i = 0; i < std::min(answer.results.size(), lane.firing.size()); ++i) {
+        const std::uint32_t rows = lane.segments[lane.firing[i]].rows;
+        switch (answer.results[i]) {
+        case TimerResult::fired:
+            counts_.fired += rows;
+            break;
+        case TimerResult::duplicate:
+            counts_.duplicate += rows;
+            break;
+        case TimerResult::stale:
+            counts_.stale += rows;
+            break;
+        }
+    }
+}
+
+/// Of several that failed together each goes alone. @return false when it was alone, or is not to
+/// be
+bool Sweeper::isolate(Lane& lane) {
+    if (lane.firing.size() < 2 || !options_.isolate) {
+        return false;
+    }
+    ++counts_.isolations;
+    for (auto segment = lane.firing.rbegin(); segment != lane.firing.rend(); ++segment) {
+        lane.groups.push_front({*segment});
+    }
+    lane.firing.clear();
+    fire_next(lane);
+    return true;
 }
 
 void Sweeper::hand_back(Lane& lane, Nanoseconds backoff, std::string_view why) {
@@ -358,7 +433,7 @@ void Sweeper::fail(Lane& lane, Segments segments, Nanoseconds backoff, std::stri
 }
 
 void Sweeper::failed(Lane& lane, const TimerAnswer& answer) {
-    if (answer.outcome != TimerOutcome::ok) { // the rows come back when their lease ends
+    if (answer.outcome != TimerOutcome::ok) { // the host tries once more when it is released
         count_failure(answer.outcome);
         complain(answer.outcome, "handing back", answer.error);
         if (answer.outcome == TimerOutcome::transient) {
@@ -418,90 +493,6 @@ void Sweeper::end_lane(Lane& lane) {
     }
 }
 
-void Sweeper::cut_cycle(End end) {
-    if (!cycle_.cut) {
-        cycle_.cut = true;
-        cycle_.end = end;
-    }
-}
-
-void Sweeper::end_cycle(End end) {
-    const SteadyTime now = clock_.now();
-    running_ = false;
-    ++counts_.cycles;
-    counts_.cycle_took = now - cycle_.began;
-    if (outage_ && end != End::transient && end != End::stopping) {
-        outage_ = false;
-        say(LogLevel::info, "the database answers again");
-    }
-    const Nanoseconds sleep = sleep_after(end);
-    const bool patient = end == End::paused || end == End::transient || end == End::refused;
-    not_before_ = now + (patient ? sleep : options_.min_sleep);
-    const SteadyTime earliest{Nanoseconds(earliest_.load())};
-    wake_ = std::max(std::min(now + sleep, earliest), not_before_);
-    counts_.sleep = wake_ - now;
-    if (!stopped_) {
-        ask_for_tick();
-    }
-}
-
-Sweeper::End Sweeper::end_after(TimerOutcome failure) {
-    switch (failure) {
-    case TimerOutcome::paused:
-        return End::paused;
-    case TimerOutcome::transient:
-        return End::transient;
-    case TimerOutcome::ok:
-    case TimerOutcome::permanent:
-    case TimerOutcome::config:
-        break;
-    }
-    return End::refused;
-}
-
-/// SW-3, and SW-7 for a store that refuses.
-Nanoseconds Sweeper::sleep_after(End end) {
-    idle_cycles_ = end == End::nothing_due ? idle_cycles_ + 1 : 0;
-    refusals_ = end == End::refused ? std::min(refusals_ + 1, 30) : 0;
-    switch (end) {
-    case End::worked:
-        return options_.min_sleep; // there may be more
-    case End::nothing_claimed: {
-        ++counts_.empty_claims;
-        std::uniform_int_distribution<Nanoseconds::rep> between(options_.empty_claim_min.count(),
-                                                                options_.empty_claim_max.count());
-        return Nanoseconds(between(random_));
-    }
-    case End::paused:
-    case End::stopping:
-        return options_.max_sleep;
-    case End::transient:
-        return options_.transient_backoff;
-    case End::refused:
-        return backoff_after(refusals_ - 1);
-    case End::nothing_due:
-        break;
-    }
-    if (cycle_.next_in <= options_.max_sleep) {
-        idle_cycles_ = 0;
-        return std::max(cycle_.next_in, options_.min_sleep);
-    }
-    Nanoseconds most = options_.max_sleep;
-    for (std::uint32_t i = options_.idle_after; i <= idle_cycles_ && most < options_.idle_max_sleep;
-         ++i) {
-        most = std::min(most * 2, options_.idle_max_sleep);
-    }
-    return std::min(cycle_.next_in, most);
-}
-
-Nanoseconds Sweeper::backoff_after(std::int32_t attempts) const {
-    Nanoseconds backoff = options_.backoff_min;
-    for (std::int32_t i = 0; i < attempts && backoff < options_.backoff_max; ++i) {
-        backoff *= 2;
-    }
-    return std::min(backoff, options_.backoff_max);
-}
-
 // ---- what goes out ----
 
 TimerCall Sweeper::ask(std::function<bool(TimerHost&, TimerCall)> call) {
@@ -524,19 +515,31 @@ void Sweeper::make_calls(std::unique_lock<std::mutex>& lock) {
     }
     calling_ = true;
     caller_ = std::this_thread::get_id();
-    while (!actions_.empty()) {
-        const Action action = std::move(actions_.front());
-        actions_.pop_front();
-        bool taken = false;
-        if (action.call == 0 || !stopped_) {
-            lock.unlock();
-            taken = action.run(host_);
+    try {
+        while (!actions_.empty()) {
+            const Action action = std::move(actions_.front());
+            actions_.pop_front();
+            bool taken = false;
+            if (action.call == 0 || !stopped_) {
+                lock.unlock();
+                taken = action.run(host_);
+                lock.lock();
+            }
+            if (!taken) {
+                refused(action.call);
+            }
+        }
+    } catch (...) { // of the host
+        if (!lock.owns_lock()) {
             lock.lock();
         }
-        if (!taken) {
-            refused(action.call);
-        }
+        calls_made();
+        throw;
     }
+    calls_made();
+}
+
+void Sweeper::calls_made() {
     calling_ = false;
     caller_ = {};
     called_.notify_all();

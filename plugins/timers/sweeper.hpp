@@ -24,7 +24,11 @@
 //
 // A failure of the database costs time only: what was claimed is handed back uncounted, or comes
 // back by itself when its lease ends (F-41). A failure that is a segment's own fault counts for
-// the rows of that segment, and for no others (F-40).
+// the rows of that segment, and for no others (F-40). Whoever is in the way of one destination, by
+// a lock that he keeps, holds up that destination and no other, and nothing counts.
+//
+// A cycle whose answer never comes, or could not be dealt with for want of memory, is given up by a
+// tick: its calls are void, and whatever they bring yet is released.
 #pragma once
 #include <queen/plugin/timers.hpp>
 
@@ -93,10 +97,14 @@ public:
     /// comes to each shard, and one more than the shards of a window, so that a cycle which had no
     /// time but for one window leaves the first place to others (SW-1).
     static constexpr unsigned kShardStep = 17;
+    /// An answer that takes longer never comes: longer than the broker waits for a session and for
+    /// a statement together. A guess.
+    static constexpr Nanoseconds kLostAfter = std::chrono::minutes(2);
 
 private:
     using Segments = std::vector<std::uint32_t>; ///< places in a batch
     struct Segment {
+        std::size_t tenant = 0; ///< its place among the tenants of the batch
         std::uint32_t rows = 0;
         std::int32_t attempts = 0;
         std::uint64_t bytes = 0;
@@ -112,10 +120,12 @@ private:
         std::vector<Segment> segments;
         std::deque<Segments> groups; ///< not fired yet, each a transaction
         Segments firing;             ///< under way
+        bool fired_any = false;      ///< of the batch
     };
     enum class End { nothing_due, worked, nothing_claimed, paused, transient, refused, stopping };
     struct Cycle {
         SteadyTime began{};
+        SteadyTime probed{}; ///< when it was known what is due
         Nanoseconds next_in = Nanoseconds::max();
         std::deque<plugin::TimerShards> windows; ///< no lane has looked at them yet
         std::uint32_t rows_left = 0;
@@ -133,6 +143,8 @@ private:
 
     // All below require mutex_.
     void begin_cycle(SteadyTime now);
+    void take(plugin::TimerCall call, const plugin::TimerAnswer& answer);
+    void give_up();
     void probed(const plugin::TimerAnswer& answer);
     void plan_windows(const plugin::TimerAnswer& answer);
     void claim(Lane& lane);
@@ -140,6 +152,8 @@ private:
     void group(Lane& lane);
     void fire_next(Lane& lane);
     void fired(Lane& lane, const plugin::TimerAnswer& answer);
+    void count_results(const Lane& lane, const plugin::TimerAnswer& answer);
+    bool isolate(Lane& lane);
     void hand_back(Lane& lane, Nanoseconds backoff, std::string_view why);
     void fail(Lane& lane, Segments segments, Nanoseconds backoff, std::string_view why,
               bool counted);
@@ -162,6 +176,7 @@ private:
 
     /// Makes the calls that are queued, unless somebody does already. Gives the lock back for each.
     void make_calls(std::unique_lock<std::mutex>& lock);
+    void calls_made();
 
     const Options options_;
     const Clock& clock_;
@@ -178,6 +193,8 @@ private:
     std::condition_variable called_; ///< with mutex_: nobody makes calls
     bool stopped_ = false;
     bool running_ = false; ///< a cycle
+    bool broken_ = false;  ///< by an exception: it cannot go on
+    SteadyTime heard_{};   ///< when it got its last answer
     SteadyTime wake_ = SteadyTime::min();
     SteadyTime not_before_ = SteadyTime::min(); ///< no schedule wakes earlier
     Cycle cycle_;
@@ -188,11 +205,12 @@ private:
     std::uint32_t idle_cycles_ = 0;
     std::int32_t refusals_ = 0; ///< cycles in a row that the store refused for good
     bool outage_ = false;       ///< the last cycle ended for want of the database
+    SteadyTime contended_at_ = SteadyTime::min(); ///< when a lock was last in the way
     std::minstd_rand random_;
 
     struct Counts {
         std::uint64_t cycles = 0, rows = 0, fired = 0, duplicate = 0, stale = 0;
-        std::uint64_t transient = 0, permanent = 0, config = 0;
+        std::uint64_t transient = 0, permanent = 0, config = 0, contended = 0, given_up = 0;
         std::uint64_t dead_letters = 0, poisoned = 0, isolations = 0, handed_back = 0;
         std::uint64_t empty_claims = 0, pulled = 0, unknown_answers = 0;
         std::uint64_t due = 0;

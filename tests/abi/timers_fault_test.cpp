@@ -212,6 +212,20 @@ TEST_F(TimersFault, WhatMakesNoSenseIsRefusedAndCounted) {
     EXPECT_TRUE(store_->released().empty());
 }
 
+// Each batch is payloads in the broker's memory.
+TEST_F(TimersFault, ADriverHasNoMoreBatchesThanItMay) {
+    const auto driver = driver_with_store("timers_bad_greedy");
+    tick();
+    EXPECT_EQ(store_->calls().size(), 16u);
+    EXPECT_EQ(figures(*driver)["refused_total"], 4.0);
+    EXPECT_EQ(faults("timers_bad_greedy")[Fault::bad_request], 4u);
+    driver->answered(1, claimed(7)); // kept
+    driver->answered(2, {});
+    clock_.advance(60s);
+    tick();
+    EXPECT_EQ(store_->calls().size(), 17u) << "one claim brought nothing";
+}
+
 TEST_F(TimersFault, AShortTableOfAnOlderMinorLoads) {
     const auto driver = driver_with_store("timers_short_table");
     tick();

@@ -295,6 +295,13 @@ void ScriptedTimers::do_fire(Answer& out, TimerBatch name,
         batch.hopeless.insert(segments.begin(), segments.end());
         return;
     }
+    if (std::any_of(segments.begin(), segments.end(), [&](std::uint32_t segment) {
+            return any(segment, [](const Row& row) { return row.locked; });
+        })) {
+        out.answer.outcome = TimerOutcome::contended;
+        out.error = "one of them is locked";
+        return;
+    }
     const SteadyTime now = clock_.now();
     for (const std::uint32_t segment : segments) {
         const bool stale = any(segment, [&](const Row& row) {
@@ -397,6 +404,19 @@ void ScriptedTimers::release(TimerBatch batch) {
     const std::lock_guard lock(mutex_);
     if (batches_.erase(batch) == 0) {
         blame("release of a batch that it does not have");
+    }
+    for (Row& row : rows_) {
+        if (row.state == State::waiting && row.holder == batch) { // and not handed back
+            row.holder = 0;
+            row.visible = row.due;
+        }
+    }
+}
+
+void ScriptedTimers::unlock() {
+    const std::lock_guard lock(mutex_);
+    for (Row& row : rows_) {
+        row.locked = false;
     }
 }
 

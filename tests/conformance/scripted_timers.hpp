@@ -29,6 +29,7 @@ public:
         SteadyTime due{};
         bool poison = false;    ///< cannot be fired, ever
         bool duplicate = false; ///< is in the log already
+        bool locked = false;    ///< its destination is, by others
         bool cancelled = false; ///< goes away once it is claimed
         State state = State::waiting;
         std::int32_t attempts = 0;
@@ -43,6 +44,7 @@ public:
     std::size_t add(std::string tenant, std::string queue, Nanoseconds after);
     std::size_t add(Row row);
     std::vector<Row> rows() const;
+    void unlock(); ///< all destinations
     bool all(State state) const;
     std::size_t count(State state) const;
 

@@ -167,6 +167,22 @@ TEST_P(TimersConformance, F40_WhatCanNeverBeFiredHoldsNobodyUpAndIsFiledInTheEnd
     EXPECT_GT(store().rows()[7].attempts, 1) << "it has more than one attempt";
 }
 
+TEST_P(TimersConformance, WhatOthersKeepLockedHoldsNobodyUpAndCountsNothing) {
+    for (int i = 0; i < 20; ++i) {
+        ScriptedTimers::Row row;
+        row.tenant = "t";
+        row.queue = "q" + std::to_string(i);
+        row.due = clock_->now() - 1s;
+        row.locked = i == 7;
+        store().add(std::move(row));
+    }
+    EXPECT_TRUE(run([&] { return store().count(State::fired) == 19; }, 300s));
+    store().unlock();
+    EXPECT_TRUE(run([&] { return store().all(State::fired); }, 300s));
+    EXPECT_TRUE(run([&] { return store().unreleased() == 0; }, 60s));
+    EXPECT_EQ(store().rows()[7].attempts, 0);
+}
+
 TEST_P(TimersConformance, WhatIsStaleOrInTheLogAlreadyIsOver) {
     for (int i = 0; i < 9; ++i) {
         ScriptedTimers::Row row;

@@ -31,7 +31,7 @@ protected:
     static void fire_until_locked(Cluster& cluster, SqlSession& holder, SqlSession& sql) {
         auto& a = *cluster[kA].api;
         ASSERT_EQ(a.push_ids(kQueue, "p", {"first"}).status, 201);
-        sql.script("CREATE OR REPLACE FUNCTION queen._push_lock_timeout() RETURNS text "
+        sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
                    "LANGUAGE sql IMMUTABLE AS $$ SELECT '0' $$");
         holder.script("BEGIN");
         holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
@@ -80,6 +80,34 @@ TEST_F(TimersOfTheDead, AClaimOfADeadBrokerIsAnothersAfterItsLease) {
     EXPECT_EQ(cluster.metric(kB, kFired), 1);
     EXPECT_EQ(cluster.metric(kB, "queen_timers_poisoned_total"), 0);
     EXPECT_THAT(delivered(cluster), ElementsAre("first", "t"));
+}
+
+// A lease that nobody needs any more would be a delay for as long as it lasts.
+TEST_F(TimersOfTheDead, ABrokerThatStopsLeavesNothingInHand) {
+    Cluster cluster(cluster_options("lease: 10m, claim_batch: 20", {}));
+    SqlSession holder(cluster.conninfo()), sql(cluster.conninfo());
+    cluster.kill9(kB);
+    auto& a = *cluster[kA].api;
+    ASSERT_EQ(a.push_ids(kQueue, "p0", {"first"}).status, 201);
+    sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
+               "LANGUAGE sql IMMUTABLE AS $$ SELECT '100ms' $$");
+    holder.script("BEGIN");
+    holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
+    std::vector<TimerOpText> ops;
+    for (int i = 0; i < 200; ++i) {
+        const auto id = "t" + std::to_string(i);
+        ops.push_back({.key = id, .transaction_id = id, .partition = "p" + std::to_string(i % 10)});
+    }
+    timer_ops(a, kQueue, ops);
+    sql.wait_for(kFireWaits);
+    EXPECT_EQ(cluster[kA].process->stop(), 0);
+    EXPECT_EQ(sql.integer("SELECT count(*) FROM queen.log_timers WHERE claim_token IS NOT NULL"),
+              0);
+    EXPECT_GE(sql.integer("SELECT count(*) FROM queen.log_timers"), 20) << "p0 is locked";
+    holder.script("ROLLBACK");
+    cluster.start(kB);
+    sql.wait_for(kNoTimer);
+    EXPECT_EQ(delivered(cluster).size(), 201u);
 }
 
 TEST_F(TimersOfTheDead, AFireThatOutlivesItsBrokerAndItsLeaseIsTheOnlyOne) {

@@ -109,6 +109,17 @@ TEST_F(TimersFire, RowsAndTenantsHaveTheirMost) {
     EXPECT_EQ(claim({.rows = 7, .per_tenant = 50}).size(), 7u);
 }
 
+// However large payloads are, no more is read than a broker keeps; one row always is.
+TEST_F(TimersFire, AClaimEndsWithTheRowThatFillsItsBytes) {
+    for (const char* key : {"a", "b", "c", "d"}) {
+        apply({{.key = key, .payload = '"' + std::string(998, 'x') + '"'}});
+    }
+    EXPECT_EQ(claim({.bytes = 1}).size(), 1u);
+    EXPECT_EQ(claim({.bytes = 1001}).size(), 2u);
+    EXPECT_EQ(claim({.bytes = 1000}).size(), 1u);
+    EXPECT_EQ(claim({.bytes = 1000}).size(), 0u);
+}
+
 // A tenant's long backlog does not hide what just became due for another.
 TEST_F(TimersFire, TenantsTakeTurnsBehindABacklogToo) {
     fill(std::string(kTenant), "a", 20000, 100);
@@ -268,8 +279,14 @@ TEST_F(TimersFire, F41OnlyWhatCountsIsCounted) {
     EXPECT_EQ(sql.one("select visible_at - queen._clock() from queen.log_timers limit 1"),
               "00:00:01");
     clock(42);
-    const auto last = claim();
+    auto last = claim();
     EXPECT_EQ(last.at(0).attempts, 1);
+    EXPECT_EQ(fail(last, {.backoff = 0, .counted = false}), "2:");
+    EXPECT_EQ(
+        sql.one("select count(*) filter (where visible_at = deliver_at) from queen.log_timers"),
+        "2")
+        << "given back without a backoff they keep their place";
+    last = claim();
     EXPECT_EQ(fail(last, {.counted = true, .most = 2}), "2:a,b");
     EXPECT_EQ(fail(last, {.counted = true, .most = 2}), "0:") << "not in hand any more";
 }

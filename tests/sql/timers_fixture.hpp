@@ -127,11 +127,12 @@ struct ClaimText {
     std::int64_t shards = -1; ///< all
     std::int64_t lease = 30000;
     int rows = 200, per_tenant = 200;
+    std::int64_t bytes = std::int64_t{32} << 20;
 };
 inline SqlCall claim_call(const ClaimText& what = {}) {
     return {"select tenant_id, queue, timer_key, \"partition\", claim_token, txn, message_id, "
-            "attempts, late_us from queen.log_timers_claim_v1($1, $2, $3, $4)",
-            {what.shards, what.lease, what.rows, what.per_tenant}};
+            "attempts, late_us from queen.log_timers_claim_v1($1, $2, $3, $4, $5)",
+            {what.shards, what.lease, what.rows, what.per_tenant, what.bytes}};
 }
 inline std::vector<Hand> hands_of(const SqlRows& rows) {
     std::vector<Hand> hands;

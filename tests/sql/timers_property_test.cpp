@@ -258,7 +258,7 @@ private:
             auto& timer = model_.waiting[hand.key];
             ++failed;
             timer.token.clear();
-            timer.claimed_until = model_.now + backoff;
+            timer.claimed_until = backoff > 0 ? std::optional(model_.now + backoff) : std::nullopt;
             timer.attempts += counted ? 1 : 0;
             if (counted && timer.attempts >= kMost) {
                 exhausted += (exhausted.empty() ? "" : ",") + hand.key;

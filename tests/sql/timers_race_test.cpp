@@ -251,7 +251,7 @@ TEST_F(TimersRace, APartitionThatStaysLockedEndsTheFireWithItsOwnState) {
     push("q", "p", {"m"});
     apply({{.key = "a"}});
     const auto hands = claim();
-    sql.script("create or replace function queen._push_lock_timeout() returns text "
+    sql.script("create or replace function queen._fire_lock_timeout() returns text "
                "language sql immutable as $$ select '50ms' $$");
     SqlSession holder = connect();
     holder.script("begin; select 1 from queen.log_partitions for update");

@@ -8,6 +8,7 @@
 #include "settings/values.hpp"
 
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <istream>
 #include <iterator>
@@ -49,8 +50,9 @@ Result<std::string> read_message(Session& session) {
     if (words.size() > 2 || file == "-") {
         text.assign(std::istreambuf_iterator<char>(session.terminal.in), {});
     } else {
+        std::error_code ignored;
         std::ifstream in(file, std::ios::binary);
-        if (!in) {
+        if (!in || std::filesystem::is_directory(file, ignored)) {
             return fail(Errc::invalid_argument,
                         "--file " + settings::shown(file) + " cannot be read");
         }

@@ -17,7 +17,7 @@
 #define LEASE (10 * SECOND)
 enum { ROWS = 200, ROWS_PER_TENANT = 50, MOST_ATTEMPTS = 5, MOST_SEGMENTS = ROWS };
 
-enum step { IDLE, DUE, CLAIM, FIRE, FAIL_ONE, FILE_IT, FAIL_REST };
+enum step { IDLE, DUE, CLAIM, FIRE, FAIL_ONE, SKIP_ONE, FILE_IT, FAIL_REST };
 
 struct driver {
     const queen_host* host;
@@ -88,6 +88,8 @@ static int32_t ask(const struct driver* self, enum step step, uint64_t call, uin
         return self->timers->fire(host, call, batch, &at, 1);
     case FAIL_ONE:
         return self->timers->fail(host, call, batch, &at, 1, SECOND, words, 1, MOST_ATTEMPTS);
+    case SKIP_ONE:
+        return self->timers->fail(host, call, batch, &at, 1, SECOND, words, 0, MOST_ATTEMPTS);
     case FILE_IT:
         return self->timers->dead_letter(host, call, batch, MOST_ATTEMPTS);
     case FAIL_REST:
@@ -153,13 +155,14 @@ static int32_t answered(void* raw, uint64_t call, const queen_timer_answer* answ
     case FIRE:
         self->fired += fine;
         done = fine;
-        next = never ? FAIL_ONE : FAIL_REST;
+        next = never ? FAIL_ONE : answer->outcome == QUEEN_TIMER_CONTENDED ? SKIP_ONE : FAIL_REST;
         break;
     case FAIL_ONE:
         ++self->failed;
         done = !(fine && answer->exhausted > 0);
         next = FILE_IT;
         break;
+    case SKIP_ONE:
     case FILE_IT:
         done = 1;
         break;

@@ -63,11 +63,15 @@ Beat::Step Beat::after(const TimerAnswer& answer) {
             ++fired_;
             return next();
         }
+        if (answer.outcome == TimerOutcome::contended) {
+            return Step::skip_one;
+        }
         return answer.outcome == TimerOutcome::permanent || answer.outcome == TimerOutcome::config
                    ? Step::fail_one
                    : Step::fail_rest;
     case Step::fail_one:
         return fine && answer.exhausted > 0 ? Step::file : next();
+    case Step::skip_one:
     case Step::file:
         return next();
     case Step::fail_rest:
@@ -120,6 +124,8 @@ bool Beat::ask(Step step, TimerCall call, TimerBatch batch, std::uint32_t at,
         return host_.fire(call, batch, {&at, 1});
     case Step::fail_one:
         return host_.fail(call, batch, {&at, 1}, 1s, "cannot be fired", true, options_.most);
+    case Step::skip_one:
+        return host_.fail(call, batch, {&at, 1}, 1s, "others are in the way", false, options_.most);
     case Step::file:
         return host_.dead_letter(call, batch, options_.most);
     case Step::fail_rest: {

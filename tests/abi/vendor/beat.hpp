@@ -30,7 +30,7 @@ public:
     void stats(queen::plugin::Stats& out) override;
 
 private:
-    enum class Step { rest, due, claim, fire, fail_one, file, fail_rest };
+    enum class Step { rest, due, claim, fire, fail_one, skip_one, file, fail_rest };
 
     Step after(const queen::plugin::TimerAnswer& answer); // Requires mutex_.
     void act(std::unique_lock<std::mutex> lock);

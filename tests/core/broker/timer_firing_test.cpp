@@ -97,6 +97,13 @@ protected:
         EXPECT_TRUE(firing_->fire(++call_, batch, places));
         return driver_->answers[call_];
     }
+    static std::vector<std::string> keys_of(const TimerFail& fail) {
+        std::vector<std::string> keys;
+        for (const auto& row : fail.rows) {
+            keys.push_back(row.key);
+        }
+        return keys;
+    }
     static std::vector<Frame> frames_of(const TimerFire::Segment& segment, std::string& bytes) {
         bytes = *decompress_segment(segment.blob);
         return *parse_frames(bytes);
@@ -226,10 +233,84 @@ TEST_F(TimerFiringTest, ABatchIsBoundedInBytesAndTheRestIsHandedBackUncounted) {
     EXPECT_EQ(fails_[0].rows.size(), 6U);
     EXPECT_FALSE(fails_[0].counted);
     EXPECT_EQ(fails_[0].backoff, 0ms);
+    EXPECT_EQ(claims_.back().bytes, 32 << 20) << "nor does the store send much more";
     claim({row("a"), row("b"), row("c"), row("d")});
     EXPECT_EQ(claims_.back().rows, 4) << "no more than fitted";
     claim({});
     EXPECT_EQ(claims_.back().rows, 8) << "they did: twice as many";
+}
+
+TEST_F(TimerFiringTest, WhatIsReleasedWithoutHavingBeenDealtWithIsHandedBack) {
+    timers_.on_fire = [](const TimerFire&, const Done<std::vector<TimerFired>>& done) {
+        done(std::vector{TimerFired{TimerFired::Kind::fired, test::uuid_of(7), Offset{3}},
+                         TimerFired{}}); // the second is stale
+    };
+    const auto claimed = claim({row("a", "1"), row("b", "2"), row("c", "3"), row("d", "4")});
+    fire(claimed.batch, {0, 1});
+    ASSERT_TRUE(
+        firing_->fail(++call_, claimed.batch, std::vector<std::uint32_t>{2}, 1s, "x", false, 5));
+    fails_.clear();
+    firing_->release(claimed.batch);
+    ASSERT_EQ(fails_.size(), 1U);
+    EXPECT_THAT(keys_of(fails_[0]), ElementsAre("b", "d"));
+    EXPECT_FALSE(fails_[0].counted);
+    EXPECT_EQ(fails_[0].backoff, 0ms) << "they keep their place";
+    firing_->due(++call_, 1, 1);
+    EXPECT_EQ(fails_.size(), 1U) << "they were all there";
+}
+
+TEST_F(TimerFiringTest, ABatchWhoseRowsAreAllGoneIsReleasedWithoutACall) {
+    const auto claimed = claim({row("a")});
+    fire(claimed.batch, {0});
+    firing_->release(claimed.batch);
+    EXPECT_THAT(fails_, IsEmpty());
+}
+
+TEST_F(TimerFiringTest, RowsThatAreLockedWhenTheyAreHandedBackAreTriedAgainWithTheNextProbes) {
+    timers_.on_fail = [this](const TimerFail& fail, const Done<TimerFailed>& done) {
+        fails_.push_back(fail);
+        done(TimerFailed{});
+    };
+    const auto claimed = claim({row("a")});
+    firing_->release(claimed.batch);
+    for (int i = 0; i < 2 * TimerFiring::kTries; ++i) {
+        firing_->due(++call_, 1, 1);
+    }
+    ASSERT_EQ(fails_.size(), static_cast<std::size_t>(TimerFiring::kTries)) << "an end";
+    EXPECT_THAT(keys_of(fails_.back()), ElementsAre("a"));
+}
+
+TEST_F(TimerFiringTest, ABatchThatIsReleasedDuringACallIsHandedBackWhenItEnds) {
+    Done<std::vector<TimerFired>> answer;
+    timers_.on_fire = [&](const TimerFire&, Done<std::vector<TimerFired>> done) {
+        answer = std::move(done);
+    };
+    const auto claimed = claim({row("a")});
+    fire(claimed.batch, {0});
+    firing_->release(claimed.batch);
+    EXPECT_THAT(fails_, IsEmpty()) << "it may be fired yet";
+    answer(fail(Errc::timeout, "no answer"));
+    ASSERT_EQ(fails_.size(), 1U);
+    EXPECT_THAT(keys_of(fails_[0]), ElementsAre("a"));
+}
+
+TEST_F(TimerFiringTest, AStopHandsBackWhatIsInHandAndWhatAClaimStillBrings) {
+    claim({row("a")});
+    Done<std::vector<ClaimedTimer>> late;
+    timers_.on_claim = [&](const TimerClaim&, Done<std::vector<ClaimedTimer>> done) {
+        late = std::move(done);
+    };
+    ASSERT_TRUE(firing_->claim(++call_, 1, 30s, 200, 50));
+    bool handed_back = false;
+    firing_->stop([&] { handed_back = true; });
+    ASSERT_EQ(fails_.size(), 1U);
+    EXPECT_THAT(keys_of(fails_[0]), ElementsAre("a"));
+    EXPECT_FALSE(handed_back);
+    late(std::vector{row("b")});
+    ASSERT_EQ(fails_.size(), 2U);
+    EXPECT_THAT(keys_of(fails_[1]), ElementsAre("b"));
+    EXPECT_TRUE(handed_back);
+    EXPECT_EQ(driver_->answers[call_].batch, 0U);
 }
 
 TEST_F(TimerFiringTest, CallsThatMakeNoSenseAreRefused) {
@@ -247,7 +328,7 @@ TEST_F(TimerFiringTest, CallsThatMakeNoSenseAreRefused) {
 TEST_F(TimerFiringTest, AfterStopEveryCallIsRefused) {
     const auto claimed = claim({row("a")});
     const std::vector<std::uint32_t> first{0};
-    firing_->stop();
+    firing_->stop([] {});
     EXPECT_FALSE(firing_->due(++call_, 1, 1));
     EXPECT_FALSE(firing_->claim(++call_, 1, 1s, 1, 1));
     EXPECT_FALSE(firing_->fire(++call_, claimed.batch, first));
@@ -295,7 +376,10 @@ TEST(TimerOutcomes, SW7_ErrorsAreWhoseFaultTheyAre) {
         return timer_outcome(Error{code, "x", std::move(state)});
     };
     EXPECT_EQ(of(Errc::transient, ""), TimerOutcome::transient);
-    EXPECT_EQ(of(Errc::transient, "40P01"), TimerOutcome::transient);
+    for (const char* lost : {"40001", "40P01", "23503", "55P03"}) {
+        EXPECT_EQ(of(Errc::transient, lost), TimerOutcome::contended) << lost;
+        EXPECT_EQ(of(Errc::store_failed, lost), TimerOutcome::contended) << lost;
+    }
     EXPECT_EQ(of(Errc::timeout, "57014"), TimerOutcome::transient);
     EXPECT_EQ(of(Errc::unavailable, ""), TimerOutcome::transient);
     EXPECT_EQ(of(Errc::corrupt, ""), TimerOutcome::transient);

@@ -102,6 +102,128 @@ TEST_F(SweeperTest, BackoffEndsAtAMinute) {
     EXPECT_EQ(world_.rows[0].state, State::filed);
 }
 
+TEST_F(SweeperTest, OneLockedDestinationHoldsUpNoOther) {
+    start();
+    for (int i = 0; i < 50; ++i) {
+        world_.add(0s, "q" + std::to_string(i), std::to_string(i % 5));
+    }
+    world_.locked.insert("q7");
+    world_.run(10s);
+    EXPECT_EQ(world_.count(State::fired), 49U);
+    EXPECT_EQ(world_.rows[7].attempts, 0);
+    EXPECT_LE(of(Verb::fire).size(), 1U + 50U + 10U) << "once a second, and alone";
+    world_.add(0s, "q7", "0"); // behind it in a segment
+    world_.add(0s, "q8");
+    world_.run(100ms);
+    EXPECT_EQ(world_.rows.back().state, State::fired) << "nor does a cycle end for it";
+    world_.locked.clear();
+    world_.run(12s);
+    EXPECT_EQ(world_.count(State::fired), 52U);
+    EXPECT_GT(stats()["failures_contended_total"], 0);
+    EXPECT_EQ(lines_.size(), 1U) << "one line however long it lasts";
+    world_.locked.insert("q7");
+    world_.add(0s, "q7");
+    world_.run(1s);
+    EXPECT_EQ(lines_.size(), 2U) << "and one for the next time";
+    world_.locked.clear();
+    world_.run(1s);
+}
+
+TEST_F(SweeperTest, AnAnswerThatNeverComesEndsItsCycleInTheEnd) {
+    for (const Verb lost : {Verb::due, Verb::claim, Verb::fire, Verb::fail}) {
+        world_.rows.clear();
+        start();
+        world_.next_tick = world_.clock.now();
+        world_.add(0s, "a");
+        world_.add(0s, "b", "t", lost == Verb::fail);
+        int losses = 0;
+        world_.faults = [&](const TimerWorld::Call& call) {
+            return call.verb == lost && losses++ == 0 ? Fault::lost : Fault::none;
+        };
+        world_.run(Sweeper::kLostAfter - 1s);
+        EXPECT_EQ(losses, 1) << "it is waited for";
+        world_.run(2min);
+        EXPECT_EQ(world_.count(State::waiting), 0U) << static_cast<int>(lost);
+        EXPECT_EQ(stats()["given_up_total"], 1);
+        EXPECT_EQ(world_.open_batches(), 0U);
+    }
+}
+
+TEST_F(SweeperTest, WhatAClaimBringsAfterItsCycleWasGivenUpIsReleased) {
+    start();
+    world_.at_once = false;
+    world_.add(0s);
+    world_.tick();
+    world_.take_effect();
+    world_.answer();
+    world_.take_effect(); // claimed
+    world_.clock.advance(Sweeper::kLostAfter);
+    world_.tick();
+    EXPECT_EQ(stats()["given_up_total"], 1);
+    world_.answer();
+    EXPECT_EQ(world_.open_batches(), 0U);
+    world_.run(10s);
+    EXPECT_EQ(world_.rows[0].state, State::fired);
+}
+
+/// Out of memory, say: the host gives back the batch that a failed answer brought.
+TEST_F(SweeperTest, AnExceptionAtAnyCallEndsItsCycleAndTheNextBeginsAnew) {
+    for (std::size_t at = 0; at < 5; ++at) {
+        world_.rows.clear();
+        start({.fire_bytes = 1});
+        world_.at_once = false;
+        world_.next_tick = world_.clock.now();
+        world_.add(0s, "a");
+        world_.add(0s, "b");
+        world_.add(0s, "c", "t", true);
+        std::size_t calls = 0;
+        world_.inside = [&](const TimerWorld::Call&) {
+            if (calls++ == at) {
+                throw std::bad_alloc();
+            }
+        };
+        bool thrown = false;
+        for (int step = 0; step < 20; ++step) {
+            try {
+                step == 0 ? world_.tick() : world_.run(0s);
+            } catch (const std::bad_alloc&) {
+                thrown = true;
+                world_.next_tick = world_.clock.now() + 1s; // as the host sees to
+            }
+        }
+        EXPECT_TRUE(thrown) << at;
+        world_.run(2min);
+        EXPECT_EQ(world_.count(State::fired), 2U) << at;
+        EXPECT_EQ(world_.count(State::filed), 1U) << at;
+    }
+}
+
+TEST_F(SweeperTest, ASlowStoreIsUsedAllTheSame) {
+    start({.lease = 10s});
+    for (int i = 0; i < 3; ++i) {
+        world_.add(0s, "q" + std::to_string(i));
+    }
+    world_.inside = [this](const TimerWorld::Call& call) {
+        if (call.verb == Verb::due || call.verb == Verb::claim) {
+            world_.clock.advance(6s); // more than half a lease each
+        }
+    };
+    world_.tick();
+    EXPECT_EQ(world_.count(State::fired), 3U);
+}
+
+TEST_F(SweeperTest, WithoutIsolationTenantsDoNotPayForEachOther) {
+    start({.isolate = false});
+    world_.add(0s, "good", "a");
+    world_.add(0s, "bad", "b", true);
+    world_.add(0s, "good too", "b");
+    world_.tick();
+    EXPECT_EQ(world_.rows[0].state, State::fired);
+    EXPECT_EQ(world_.rows[1].attempts, 1);
+    EXPECT_EQ(world_.rows[2].attempts, 1) << "one transaction";
+    world_.run(5min);
+}
+
 TEST_F(SweeperTest, WithoutIsolationAllOfATransactionPay) {
     start({.isolate = false});
     world_.add(0s, "good");

@@ -110,6 +110,11 @@ RC_GTEST_PROP(SweeperProperty, EachTimerIsFiredOnceOrFiledWhateverFails, ()) {
         case 4:
             return call.verb == Verb::claim || call.verb == Verb::fire ? Fault::paused
                                                                        : Fault::none;
+        case 5:
+            return call.verb == Verb::due || call.verb == Verb::dead_letter ? Fault::none
+                                                                            : Fault::contended;
+        case 6: // costs minutes
+            return draw == 6 ? Fault::lost : Fault::none;
         default:
             return Fault::none;
         }
@@ -123,7 +128,7 @@ RC_GTEST_PROP(SweeperProperty, EachTimerIsFiredOnceOrFiledWhateverFails, ()) {
     for (int tens = 0; tens < 180 && scene.world.count(State::waiting) > 0; ++tens) {
         scene.world.run(10s);
     }
-    scene.world.run(10s);
+    scene.world.run(Sweeper::kLostAfter + 10s); // an answer to the last look may be lost
     scene.nothing_wrong();
     for (const auto& row : scene.world.rows) {
         RC_ASSERT(row.state == (row.poison ? State::filed : State::fired));

@@ -5,6 +5,8 @@
 
 namespace queen::test {
 
+using namespace std::chrono_literals;
+
 std::size_t TimerWorld::add(Nanoseconds in, std::string destination, std::string tenant,
                             bool poison) {
     Row row;
@@ -27,7 +29,9 @@ void TimerWorld::take_effect(std::size_t which) {
     const auto place = pending_.begin() + static_cast<std::ptrdiff_t>(which % pending_.size());
     const Call call = std::move(*place);
     pending_.erase(place);
-    answers_.push_back(perform(call));
+    if (auto answer = perform(call)) {
+        answers_.push_back(std::move(*answer));
+    }
 }
 
 void TimerWorld::answer(std::size_t which) {
@@ -44,7 +48,14 @@ void TimerWorld::give(Answer answer) {
     answer.answer.segments = answer.segments;
     answer.answer.results = answer.results;
     answer.answer.error = answer.error;
-    driver->answered(answer.call, answer.answer);
+    try {
+        driver->answered(answer.call, answer.answer);
+    } catch (...) { // the answer is lost
+        if (answer.answer.batch != 0) {
+            release(answer.answer.batch);
+        }
+        throw;
+    }
 }
 
 void TimerWorld::tick() {
@@ -101,7 +112,9 @@ bool TimerWorld::take(Call call) {
         inside(call);
     }
     if (at_once) {
-        give(perform(call));
+        if (auto answer = perform(call)) {
+            give(std::move(*answer));
+        }
     } else {
         pending_.push_back(std::move(call));
     }
@@ -112,6 +125,12 @@ void TimerWorld::release(TimerBatch batch) {
     if (batches_.erase(batch) == 0) {
         wrong("released twice, or never claimed");
     }
+    for (Row& row : rows) {
+        if (row.state == Row::State::waiting && row.token == batch) {
+            row.token = 0;
+            row.visible = row.due;
+        }
+    }
 }
 
 void TimerWorld::tick_at(SteadyTime when) {
@@ -120,7 +139,7 @@ void TimerWorld::tick_at(SteadyTime when) {
 
 // ---- what the store does ----
 
-TimerWorld::Answer TimerWorld::perform(const Call& call) {
+std::optional<TimerWorld::Answer> TimerWorld::perform(const Call& call) {
     Answer answer;
     answer.call = call.call;
     const Fault fault = faults ? faults(call) : Fault::none;
@@ -145,8 +164,12 @@ TimerWorld::Answer TimerWorld::perform(const Call& call) {
     case Fault::paused:
         refuse(TimerOutcome::paused);
         return answer;
+    case Fault::contended:
+        refuse(TimerOutcome::contended);
+        return answer;
     case Fault::none:
     case Fault::open_end:
+    case Fault::lost:
         break;
     }
     switch (call.verb) {
@@ -172,11 +195,11 @@ TimerWorld::Answer TimerWorld::perform(const Call& call) {
         batch_of(call)->exhausted.clear();
         break;
     }
-    if (fault == Fault::open_end) {
+    if (fault == Fault::open_end || fault == Fault::lost) {
         batches_.erase(answer.answer.batch); // the broker never heard of it
         refuse(TimerOutcome::transient);
     }
-    return answer;
+    return fault == Fault::lost ? std::nullopt : std::optional(std::move(answer));
 }
 
 TimerWorld::Batch* TimerWorld::batch_of(const Call& call) {
@@ -256,6 +279,11 @@ void TimerWorld::perform_fire(const Call& call, Answer& answer) {
         return rows[row].state == Row::State::waiting && rows[row].token == call.batch;
     };
     for (const std::uint32_t segment : call.segments) {
+        if (locked.contains(rows[batch.segments[segment].front()].destination)) {
+            answer.answer.outcome = TimerOutcome::contended;
+            answer.error = "locked";
+            return;
+        }
         for (const std::size_t row : batch.segments[segment]) {
             if (rows[row].poison && mine(row)) {
                 answer.answer.outcome = TimerOutcome::permanent;
@@ -295,7 +323,8 @@ void TimerWorld::perform_fail(const Call& call, Answer& answer) {
                 continue;
             }
             row.token = 0;
-            row.visible = std::max(clock.now() + call.backoff, row.due);
+            row.visible =
+                call.backoff == 0s ? row.due : std::max(clock.now() + call.backoff, row.due);
             row.last_error = call.error;
             row.attempts += call.counted ? 1 : 0;
             ++answer.answer.rows;

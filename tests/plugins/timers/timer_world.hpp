@@ -10,6 +10,8 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +33,9 @@ enum class Fault {
     open_end,  ///< it happened, and the link broke before the answer
     permanent,
     config,
-    paused
+    paused,
+    contended,
+    lost ///< it happened, and nobody is ever told
 };
 
 class TimerWorld final : public plugin::TimerCalls {
@@ -57,6 +61,7 @@ public:
     std::vector<std::string> wrongs; ///< what a driver must not do
     bool at_once = true;             ///< calls take effect and are answered inside themselves
     bool refuses = false;            ///< as a broker that stops
+    std::set<std::string> locked;    ///< destinations that others keep locked
     std::function<Fault(const Call&)> faults;
     std::function<void(const Call&)> inside; ///< each call that is taken
     SteadyTime next_tick = SteadyTime{};
@@ -95,7 +100,7 @@ private:
         std::string error;
     };
     bool take(Call call) override;
-    Answer perform(const Call& call);
+    std::optional<Answer> perform(const Call& call);
     void perform_due(const Call& call, Answer& answer);
     void perform_claim(const Call& call, Answer& answer);
     void perform_fire(const Call& call, Answer& answer);

@@ -68,6 +68,7 @@ TEST(TimerCommands, WhatIsIncompleteIsNotSent) {
              {"timers", "schedule", "q", "k", "--in", "1s"},
              {"timers", "schedule", "q", "k", "1", "--file", "-", "--in", "1s"},
              {"timers", "schedule", "q", "k", "--file", "/no/such/file", "--in", "1s"},
+             {"timers", "schedule", "q", "k", "--file", "/", "--in", "1s"},
              {"timers", "schedule", "q", "k", "\xFF", "--in", "1s"},
              {"timers", "schedule", "q"},
              {"timers", "cancel", "q"},

@@ -371,7 +371,8 @@ typedef struct queen_mesh {
 #define QUEEN_TIMERS "queen.timers/1"
 #define QUEEN_HOST_TIMERS "queen.host.timers/1"
 
-#define QUEEN_TIMER_SHARDS 64u /* for good: shards spread contention, nobody owns one */
+#define QUEEN_TIMER_SHARDS 64u  /* for good: shards spread contention, nobody owns one */
+#define QUEEN_TIMER_BATCHES 16u /* that a driver has at once, claims under way among them */
 
 /* What became of a call into the store. */
 enum queen_timer_outcome {
@@ -379,7 +380,9 @@ enum queen_timer_outcome {
     QUEEN_TIMER_TRANSIENT = 1, /* the database was away, busy or cut the call off: nothing counts */
     QUEEN_TIMER_PERMANENT = 2, /* it would fail again: counts as an attempt of what was fired */
     QUEEN_TIMER_CONFIG = 3,    /* as permanent, and the schema is at fault (SQLSTATE class 42) */
-    QUEEN_TIMER_PAUSED = 4     /* firing is switched off: nothing was done */
+    QUEEN_TIMER_PAUSED = 4,    /* firing is switched off: nothing was done */
+    QUEEN_TIMER_CONTENDED = 5  /* others were in the way of this call: nothing counts, and what is
+                                * for another destination may go */
 };
 
 enum queen_timer_result {
@@ -422,8 +425,9 @@ typedef struct queen_timer_answer {
 
 /* The store, for a driver. Every call returns at once; its answer comes as one answered(call) on a
  * worker, perhaps before the call has returned. Non-zero: the broker stops, or the call makes no
- * sense (a batch or segment that the driver does not have, a time below 0), which is counted; no
- * answer comes. Times are judged by the database's clock alone. Bit n of `shards` asks for shard n.
+ * sense (a batch or segment that the driver does not have, one batch too many, a time below 0),
+ * which is counted; no answer comes. Times are judged by the database's clock alone. Bit n of
+ * `shards` asks for shard n.
  */
 typedef struct queen_host_timers {
     uint32_t size;
@@ -436,14 +440,14 @@ typedef struct queen_host_timers {
     /* [any] segments of a batch, by place, in one transaction. */
     int32_t (*fire)(const queen_host* host, uint64_t call, uint64_t batch, const uint32_t* segments,
                     size_t count);
-    /* [any] hands rows back; they become visible again `backoff` ns from now. count: this was an
-     * attempt, of which a row has `most`. */
+    /* [any] hands rows back; they become visible again `backoff` ns from now, with 0 at once and in
+     * their old place. counted: this was an attempt, of which a row has `most`. */
     int32_t (*fail)(const queen_host* host, uint64_t call, uint64_t batch, const uint32_t* segments,
                     size_t count, int64_t backoff, queen_str error, int32_t counted, int32_t most);
     /* [any] files what fail() found exhausted in this batch. */
     int32_t (*dead_letter)(const queen_host* host, uint64_t call, uint64_t batch, int32_t most);
-    /* [any] forgets a batch. Rows of it that were neither fired nor handed back become visible
-     * when their lease ends. */
+    /* [any] forgets a batch. Rows of it that were neither fired nor handed back are handed back by
+     * the broker, uncounted and without a backoff. */
     void (*release)(const queen_host* host, uint64_t batch);
     /* [any] pulls the next tick() forward. */
     void (*tick_at)(const queen_host* host, int64_t when);

@@ -176,6 +176,8 @@ inline TimerOutcome timer_outcome_from_c(std::int32_t outcome) noexcept {
         return TimerOutcome::config;
     case QUEEN_TIMER_PAUSED:
         return TimerOutcome::paused;
+    case QUEEN_TIMER_CONTENDED:
+        return TimerOutcome::contended;
     }
     return TimerOutcome::transient;
 }

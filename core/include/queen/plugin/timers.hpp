@@ -12,17 +12,20 @@
 
 namespace queen::plugin {
 
-inline constexpr unsigned kTimerShards = 64; ///< for good: shards spread contention only
-using TimerShards = std::uint64_t;           ///< bit n: shard n
-using TimerCall = std::uint64_t;             ///< the driver's name for a call, until its answer
-using TimerBatch = std::uint64_t;            ///< claimed rows; 0: none
+inline constexpr unsigned kTimerShards = 64;  ///< for good: shards spread contention only
+inline constexpr unsigned kTimerBatches = 16; ///< that a driver has at once, claims included
+using TimerShards = std::uint64_t;            ///< bit n: shard n
+using TimerCall = std::uint64_t;              ///< the driver's name for a call, until its answer
+using TimerBatch = std::uint64_t;             ///< claimed rows; 0: none
 
 enum class TimerOutcome {
     ok = 0,
     transient, ///< the database was away, busy or cut the call off: nothing counts
     permanent, ///< it would fail again: counts as an attempt of what was fired
     config,    ///< as permanent, and the schema is at fault (SQLSTATE class 42)
-    paused     ///< firing is switched off: nothing was done
+    paused,    ///< firing is switched off: nothing was done
+    contended  ///< others were in the way of this call: nothing counts, and what is for another
+               ///< destination may go
 };
 
 enum class TimerResult {
@@ -61,8 +64,8 @@ struct TimerAnswer {
 
 /// The store, for a driver. Every call returns at once; its answer comes as one answered(call) on a
 /// worker, perhaps before the call has returned. False: the broker stops, or the call makes no
-/// sense (a batch or segment that the driver does not have, a time below 0), which is counted; no
-/// answer comes. Times are judged by the database's clock alone.
+/// sense (a batch or segment that the driver does not have, one batch too many, a time below 0),
+/// which is counted; no answer comes. Times are judged by the database's clock alone.
 /// @thread any, with no lock of the driver's held: the answer may come inside the call
 class TimerHost {
 public:
@@ -75,15 +78,15 @@ public:
     /// Segments of a batch, by place, in one transaction.
     virtual bool fire(TimerCall call, TimerBatch batch,
                       std::span<const std::uint32_t> segments) = 0;
-    /// Hands rows back; they become visible again `backoff` from now. counted: this was an attempt,
-    /// of which a row has `most`.
+    /// Hands rows back; they become visible again `backoff` from now, with 0 at once and in their
+    /// old place. counted: this was an attempt, of which a row has `most`.
     virtual bool fail(TimerCall call, TimerBatch batch, std::span<const std::uint32_t> segments,
                       Nanoseconds backoff, std::string_view error, bool counted,
                       std::int32_t most) = 0;
     /// Files what fail() found exhausted in this batch.
     virtual bool dead_letter(TimerCall call, TimerBatch batch, std::int32_t most) = 0;
-    /// Forgets a batch. Rows of it that were neither fired nor handed back become visible when
-    /// their lease ends.
+    /// Forgets a batch. Rows of it that were neither fired nor handed back are handed back by the
+    /// broker, uncounted and without a backoff.
     virtual void release(TimerBatch batch) = 0;
     /// Pulls the next tick() forward to `when`.
     virtual void tick_at(SteadyTime when) = 0;
