@@ -210,7 +210,9 @@ CREATE TABLE IF NOT EXISTS queen.consumer_watermarks (
 -- Dead letters: what a group gave up on, a copy of the message as it was stored. payload are the
 -- bytes of the frame: JSON text, or the envelope when encrypted is set; jsonb would change numbers
 -- and refuse the escape of NUL (K20, K23). Retention never deletes a row; one keeps its partition
--- from being cleaned up. Timers that were given up on have group __timer__ and offset -1.
+-- from being cleaned up. Timers that were given up on have group __timer__, offset -1, timer_key and
+-- partition_name, and as their partition the id of their queue: their message was in none, so they
+-- keep none, and whoever names a letter by partition and transaction reaches no other queue's.
 CREATE TABLE IF NOT EXISTS queen.log_dlq (
     id             uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     queue_id       uuid NOT NULL REFERENCES queen.queues (id) ON DELETE CASCADE,
@@ -320,6 +322,15 @@ SELECT queen._add_column('queen.log_partitions', 'oldest_live_at', 'timestamptz'
 
 -- @
 SELECT queen._add_column('queen.queues', 'partitions_deleted', 'bigint NOT NULL DEFAULT 0');
+
+-- @
+SELECT queen._add_column('queen.log_dlq', 'partition_name', 'text'), -- of a timer's letter
+       queen._add_column('queen.log_dlq', 'timer_key', 'text');
+
+-- @
+-- Letters of timers had one partition for all queues, the id of zeros.
+UPDATE queen.log_dlq d SET partition_id = d.queue_id
+WHERE d.partition_id = '00000000-0000-0000-0000-000000000000' AND d.consumer_group = '__timer__';
 
 -- @
 SELECT queen._add_column('queen.log_consumers', 'lease_conflated', 'boolean NOT NULL DEFAULT false');

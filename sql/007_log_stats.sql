@@ -52,6 +52,15 @@ CREATE TABLE IF NOT EXISTS queen.stats_state (
 );
 
 -- @
+-- How many timers a tenant has, and the bytes of their payloads, as of the last count.
+CREATE TABLE IF NOT EXISTS queen.timer_stats (
+    tenant_id  uuid PRIMARY KEY,
+    timers     bigint NOT NULL,
+    bytes      bigint NOT NULL,
+    counted_at timestamptz NOT NULL
+);
+
+-- @
 -- Small rows that are written again and again: room for their next version, early vacuum.
 SELECT queen._storage('queen.queue_stats', ARRAY[
     'fillfactor=70', 'autovacuum_vacuum_scale_factor=0', 'autovacuum_vacuum_threshold=1000']);

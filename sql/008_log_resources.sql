@@ -178,13 +178,18 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- @
--- What stands around the rows of a list. There are no keys and timers.
+-- What stands around the rows of a list. There are no keys, and timers are counted by the refresh of
+-- the statistics: their table has no count that is cheap.
 CREATE OR REPLACE FUNCTION queen._queue_list(p_tenant uuid, p_rows jsonb) RETURNS jsonb
 LANGUAGE sql STABLE AS $$
     SELECT jsonb_build_object(
         'queues', coalesce(p_rows, '[]'),
         'queueCount', (SELECT count(*) FROM queen.queues q WHERE q.tenant_id = p_tenant),
-        'kvRows', 0, 'kvBytes', 0, 'timerRows', 0, 'timerBytes', 0)
+        'kvRows', 0, 'kvBytes', 0,
+        'timerRows', coalesce((SELECT s.timers FROM queen.timer_stats s
+                               WHERE s.tenant_id = p_tenant), 0),
+        'timerBytes', coalesce((SELECT s.bytes FROM queen.timer_stats s
+                                WHERE s.tenant_id = p_tenant), 0))
 $$;
 
 -- @

@@ -22,17 +22,31 @@ END $$;
 -- Letters by id, in the order of the ids, with the names they go by. From the first letter that
 -- brings payloads and error texts over p_bytes together, payloads stay behind (o_available is
 -- false) and errors are cut to 1,000 characters; the first letter is always whole.
+-- Those that hand it on have its columns, so all four come in one transaction (DM-4). A version
+-- before this one had no timer_key.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_proc p
+               WHERE p.oid = to_regprocedure('queen._letters(uuid[], bigint)')
+                 AND NOT 'timer_key' = ANY (p.proargnames)) THEN
+        DROP FUNCTION queen._letters(uuid[], bigint);
+        DROP FUNCTION queen.log_dlq_list_v1(uuid, text, text, text, timestamptz, timestamptz,
+                                            timestamptz, uuid, integer, integer, bigint);
+        DROP FUNCTION queen.log_dlq_find_v1(uuid, uuid);
+        DROP FUNCTION queen.log_dlq_newest_v1(uuid, uuid, text);
+    END IF;
+END $$;
 CREATE OR REPLACE FUNCTION queen._letters(p_ids uuid[], p_bytes bigint)
 RETURNS TABLE (id uuid, partition_id uuid, queue text, partition text, consumer_group text,
                "offset" bigint, message_id uuid, transaction_id text, trace_id uuid,
                producer_sub text, payload bytea, encrypted boolean, available boolean, error text,
-               retry_count integer, created_at timestamptz, failed_at timestamptz)
+               retry_count integer, created_at timestamptz, failed_at timestamptz, timer_key text)
 LANGUAGE sql STABLE AS $$
-    SELECT d.id, d.partition_id, q.name::text, coalesce(p.name, ''), d.consumer_group, d."offset",
-           d.message_id, d.transaction_id, d.trace_id, d.producer_sub,
+    SELECT d.id, d.partition_id, q.name::text, coalesce(p.name, d.partition_name, ''),
+           d.consumer_group, d."offset", d.message_id, d.transaction_id, d.trace_id, d.producer_sub,
            CASE WHEN d.fits THEN d.payload END, d.encrypted, d.fits,
            CASE WHEN d.fits THEN d.error ELSE left(d.error, 1000) END, d.retry_count,
-           d.created_at, d.failed_at
+           d.created_at, d.failed_at, d.timer_key
     FROM (SELECT l.*, w.ord,
                  w.ord = 1 OR sum(coalesce(octet_length(l.payload), 0)::bigint
                                   + coalesce(octet_length(l.error), 0)) OVER (ORDER BY w.ord)
@@ -44,13 +58,13 @@ LANGUAGE sql STABLE AS $$
     ORDER BY d.ord
 $$;
 
--- @
 -- A page of a tenant's letters, newest first, and in each row how many match in all; one row
 -- without an id when the page is empty. Null filters match everything. p_to is exclusive. A page
 -- that goes on behind (p_after_at, p_after_id) has no offset.
 --
 -- The page is taken before anything is joined or aggregated, from as many index steps as offset and
--- page together have letters, for each queue (F-62); a filter for a group reads past the others.
+-- page together have letters, for each queue (F-62); a filter for a group reads past the others, one
+-- for a partition past the timers' letters of its queue that were for another.
 -- The total is counted, over index entries when there is no filter for a group.
 CREATE OR REPLACE FUNCTION queen.log_dlq_list_v1(
     p_tenant uuid, p_queue text, p_group text, p_partition text, p_from timestamptz,
@@ -60,7 +74,7 @@ RETURNS TABLE (total bigint, id uuid, partition_id uuid, queue text, partition t
                consumer_group text, "offset" bigint, message_id uuid, transaction_id text,
                trace_id uuid, producer_sub text, payload bytea, encrypted boolean,
                available boolean, error text, retry_count integer, created_at timestamptz,
-               failed_at timestamptz)
+               failed_at timestamptz, timer_key text)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
     v_from  timestamptz := coalesce(p_from, '-infinity');
@@ -109,8 +123,9 @@ BEGIN
                   AND l.consumer_group = p_group) c;
         END IF;
     ELSE
-        v_pids := ARRAY(SELECT p.id FROM unnest(v_qids) AS u (qid)
-                        JOIN queen.log_partitions p ON p.queue_id = u.qid AND p.name = p_partition);
+        v_pids := v_qids || ARRAY(
+            SELECT p.id FROM unnest(v_qids) AS u (qid)
+            JOIN queen.log_partitions p ON p.queue_id = u.qid AND p.name = p_partition);
         v_ids := ARRAY(
             SELECT d.id
             FROM unnest(v_pids) AS u (pid)
@@ -118,6 +133,7 @@ BEGIN
                 SELECT l.id, l.failed_at FROM queen.log_dlq l
                 WHERE l.partition_id = u.pid AND l.failed_at <= v_at
                   AND (l.failed_at, l.id) < (v_at, v_id) AND l.failed_at >= v_from
+                  AND (l.partition_id <> l.queue_id OR l.partition_name = p_partition)
                   AND (p_group IS NULL OR l.consumer_group = p_group)
                 ORDER BY l.failed_at DESC, l.id DESC LIMIT p_limit::bigint + p_offset) d
             ORDER BY d.failed_at DESC, d.id DESC LIMIT p_limit OFFSET p_offset);
@@ -126,6 +142,7 @@ BEGIN
         CROSS JOIN LATERAL (
             SELECT count(*) AS n FROM queen.log_dlq l
             WHERE l.partition_id = u.pid AND l.failed_at >= v_from AND l.failed_at < v_to
+              AND (l.partition_id <> l.queue_id OR l.partition_name = p_partition)
               AND (p_group IS NULL OR l.consumer_group = p_group)) c;
     END IF;
 
@@ -135,13 +152,12 @@ BEGIN
     LEFT JOIN LATERAL queen._letters(v_ids, p_bytes) x ON true;
 END $$;
 
--- @
 -- One letter of a tenant; no row when there is none of that id.
 CREATE OR REPLACE FUNCTION queen.log_dlq_find_v1(p_tenant uuid, p_id uuid)
 RETURNS TABLE (id uuid, partition_id uuid, queue text, partition text, consumer_group text,
                "offset" bigint, message_id uuid, transaction_id text, trace_id uuid,
                producer_sub text, payload bytea, encrypted boolean, available boolean, error text,
-               retry_count integer, created_at timestamptz, failed_at timestamptz)
+               retry_count integer, created_at timestamptz, failed_at timestamptz, timer_key text)
 LANGUAGE sql STABLE AS $$
     SELECT x.*
     FROM queen.log_dlq d
@@ -150,13 +166,12 @@ LANGUAGE sql STABLE AS $$
     WHERE d.id = p_id
 $$;
 
--- @
 -- The newest letter of a message, whichever group gave it up.
 CREATE OR REPLACE FUNCTION queen.log_dlq_newest_v1(p_tenant uuid, p_pid uuid, p_txn text)
 RETURNS TABLE (id uuid, partition_id uuid, queue text, partition text, consumer_group text,
                "offset" bigint, message_id uuid, transaction_id text, trace_id uuid,
                producer_sub text, payload bytea, encrypted boolean, available boolean, error text,
-               retry_count integer, created_at timestamptz, failed_at timestamptz)
+               retry_count integer, created_at timestamptz, failed_at timestamptz, timer_key text)
 LANGUAGE sql STABLE AS $$
     SELECT x.*
     FROM (SELECT l.id FROM queen.log_dlq l

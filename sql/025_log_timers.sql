@@ -289,9 +289,38 @@ SET enable_seqscan = off AS $$
 $$;
 
 -- @
+-- Counts the timers of all tenants for their lists of queues, unless that was done in the last five
+-- minutes or is being done: it reads the whole table, payloads that are stored apart excepted. A
+-- million timers of 300 bytes take 0.2 to 0.4 s (2026-11-30, 2 shared cores, in memory).
+-- @return whether it did
+CREATE OR REPLACE FUNCTION queen.refresh_timer_stats_v1() RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := queen._clock();
+BEGIN
+    IF EXISTS (SELECT FROM queen.timer_stats s
+               WHERE s.counted_at > v_now - interval '5 minutes' AND s.counted_at <= v_now)
+       OR NOT pg_try_advisory_xact_lock(778120025, 64) THEN -- those below it are of the shards
+        RETURN false;
+    END IF;
+    WITH counted AS (
+        SELECT t.tenant_id, count(*) AS timers, sum(octet_length(t.payload)) AS bytes
+        FROM queen.log_timers t
+        GROUP BY t.tenant_id),
+    gone AS (
+        DELETE FROM queen.timer_stats s
+        WHERE NOT EXISTS (SELECT FROM counted c WHERE c.tenant_id = s.tenant_id))
+    INSERT INTO queen.timer_stats AS s (tenant_id, timers, bytes, counted_at)
+    SELECT c.tenant_id, c.timers, c.bytes, v_now FROM counted c
+    ON CONFLICT (tenant_id) DO UPDATE SET
+        timers = excluded.timers, bytes = excluded.bytes, counted_at = excluded.counted_at;
+    RETURN true;
+END $$;
+
+-- @
 SELECT queen._keep_only(ARRAY[
     'log_timers_apply_v1(uuid, text[], text[], text[], text[], text[], bigint[], uuid[], bytea[], '
         || 'boolean[], boolean[], text)',
     'log_timers_peek_v1(uuid, text, text)',
     'log_timers_list_v1(uuid, text, text, integer)',
-    'log_timers_count_v1(uuid, text, text)']);
+    'log_timers_count_v1(uuid, text, text)', 'refresh_timer_stats_v1()']);

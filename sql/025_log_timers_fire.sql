@@ -389,9 +389,9 @@ END $$;
 
 -- @
 -- Makes dead letters of timers that nobody has in hand and that have had p_most attempts: group
--- __timer__, offset -1, and the partition that has no messages of its own, the id of zeros, so that
--- a letter keeps no partition from being cleaned up and none has to be made. Their queue is made if
--- need be. @return how many
+-- __timer__, offset -1, and the id of their queue in place of a partition, so that a letter keeps no
+-- partition from being cleaned up and none has to be made. Their queue is made if need be.
+-- @return how many
 CREATE OR REPLACE FUNCTION queen.log_timers_dlq_v1(
     p_tenants uuid[], p_queues text[], p_keys text[], p_most integer)
 RETURNS bigint
@@ -421,9 +421,10 @@ BEGIN
         WHERE t.tenant_id = p_tenants[k] AND t.queue = p_queues[k] AND t.timer_key = p_keys[k]
         RETURNING t.*)
     INSERT INTO queen.log_dlq
-        (queue_id, partition_id, consumer_group, "offset", message_id, transaction_id,
-         producer_sub, payload, encrypted, error, retry_count, created_at, failed_at)
-    SELECT q.id, '00000000-0000-0000-0000-000000000000', '__timer__', -1, g.message_id, g.txn,
+        (queue_id, partition_id, partition_name, timer_key, consumer_group, "offset", message_id,
+         transaction_id, producer_sub, payload, encrypted, error, retry_count, created_at,
+         failed_at)
+    SELECT q.id, q.id, g."partition", g.timer_key, '__timer__', -1, g.message_id, g.txn,
            g.producer_sub, l.payload, l.encrypted, g.last_error, g.attempts, g.created_at, v_now
     FROM gone g
     JOIN queen.queues q ON q.tenant_id = g.tenant_id AND q.name = g.queue

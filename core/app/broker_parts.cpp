@@ -325,12 +325,8 @@ Result<void> BrokerApp::Parts::open_network(const std::stop_token&) {
             .log = [](const std::string& line) { Poco::Logger::get("queend").warning(line); },
             .was_set =
                 [this](SwitchKey key, bool enabled) {
-                    if (key != SwitchKey::maintenance && key != SwitchKey::pop_maintenance) {
-                        return; // no word of the mesh's: others read it with their next look
-                    }
                     plugin::Hint hint{.kind = plugin::HintKind::switched, .enabled = enabled};
-                    hint.subject =
-                        key == SwitchKey::maintenance ? "maintenance" : "pop_maintenance";
+                    hint.subject = broker::subject_of(key);
                     announcer->tell_peers(hint);
                 }});
     pop = std::make_unique<broker::Pop>(

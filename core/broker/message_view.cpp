@@ -82,6 +82,9 @@ void write_letter(json::Writer& writer, const DeadLetter& letter, const Cipher* 
     writer.key("partitionId").string(to_string(letter.partition_id));
     writer.key("queue").string(letter.queue);
     writer.key("partition").string(letter.partition);
+    if (letter.timer_key) {
+        writer.key("timerKey").string(*letter.timer_key);
+    }
     writer.key("consumerGroup").string(letter.group);
     writer.key("offset").integer(letter.offset.value());
     writer.key("errorMessage");

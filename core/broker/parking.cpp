@@ -521,21 +521,25 @@ Parking::Statistics Parking::statistics() const noexcept {
 std::vector<std::pair<std::string, std::uint64_t>> Parking::parked_by_queue() const {
     std::vector<std::pair<std::string, std::uint64_t>> out;
     for (const auto& shard : shards_) {
-        visit_in_slices(shard->mutex, shard->gates, [&out](const auto& entry) {
+        const auto before = out.size();
+        const auto visit = [&out](const auto& entry) {
             const std::string_view key = entry.first;
             const auto queue = key.substr(key.find(kKeySeparator) + 1);
             if (entry.second->parked > 0 && !queue.empty()) {
                 out.emplace_back(queue, entry.second->parked);
             }
-        });
+        };
+        visit_in_slices(
+            shard->mutex, shard->gates, [&] { out.resize(before); }, visit);
     }
     return out;
 }
 
 void Parking::add_holders(QueueHolders& holders) const {
     for (const auto& shard : shards_) {
-        visit_in_slices(shard->mutex, shard->gates,
-                        [&holders](const auto& entry) { add_holder(holders, entry.first); });
+        visit_in_slices(
+            shard->mutex, shard->gates, [] {}, // who was added twice is there once
+            [&holders](const auto& entry) { add_holder(holders, entry.first); });
     }
 }
 

@@ -1,5 +1,6 @@
 #include "broker/peer_hints.hpp"
 
+#include "base/on_exit.hpp"
 #include "base/text.hpp"
 #include "model/names.hpp"
 
@@ -30,11 +31,13 @@ std::string canonical(std::string_view tenant) {
 
 void PeerHints::Batch::add(const plugin::Hint& hint) {
     const auto size = [](std::string_view name) { return static_cast<std::uint16_t>(name.size()); };
-    items.push_back({hint.kind, names.size(), size(hint.tenant), size(hint.queue),
-                     size(hint.partition), size(hint.group)});
+    const auto at = names.size();
     for (const auto name : {hint.tenant, hint.queue, hint.partition, hint.group}) {
         names += name;
     }
+    items.push_back({hint.kind, at, size(hint.tenant), size(hint.queue), size(hint.partition),
+                     size(hint.group)});
+    bytes += names.size() - at; // last: what throws before leaves no more than unused text
 }
 
 plugin::Hint PeerHints::Batch::hint(const Item& item) const {
@@ -106,7 +109,7 @@ void PeerHints::heard(std::span<const plugin::Hint> hints) {
         working_ = working_ || post;
     }
     if (post) {
-        workers_.post([this] { work(); });
+        post_work();
     }
 }
 
@@ -123,27 +126,52 @@ std::size_t PeerHints::waiting() const {
     return waiting_hints_;
 }
 
+/// The worker takes it up when it is through with the tasks before it. Statements that wait for a
+/// session come after tasks, so a flood of hints costs them one worker, and no more.
+void PeerHints::post_work() noexcept {
+    try {
+        workers_.post([this] { work(); });
+    } catch (const std::exception&) { // no memory for it: the next hint posts again
+        const std::lock_guard lock(mutex_);
+        working_ = false;
+    }
+}
+
+void PeerHints::go_on() noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        working_ = !stopped_ && (work_ != nullptr || !waiting_.empty());
+        if (!working_) {
+            return;
+        }
+    }
+    post_work();
+}
+
 void PeerHints::work() {
+    const OnExit next([this]() noexcept { go_on(); });
     Batch batch;
     {
         const std::lock_guard lock(mutex_);
-        if (waiting_.empty()) { // stopped
-            working_ = false;
+        if (stopped_) {
+            work_.reset();
             return;
         }
-        batch = std::move(waiting_.front());
-        waiting_.pop_front();
-        waiting_hints_ -= batch.items.size();
-        waiting_bytes_ -= batch.names.size();
+        if (work_ == nullptr) {
+            if (waiting_.empty()) {
+                return;
+            }
+            batch = std::move(waiting_.front());
+            waiting_.pop_front();
+            waiting_hints_ -= batch.items.size();
+            waiting_bytes_ -= batch.bytes;
+        }
     }
-    handle(batch);
-    bool more = false;
-    {
-        const std::lock_guard lock(mutex_);
-        more = working_ = !waiting_.empty();
+    if (work_ == nullptr) {
+        work_ = plan(std::move(batch));
     }
-    if (more) { // behind what else waits for a worker
-        workers_.post([this] { work(); });
+    if (tell_some(*work_)) {
+        work_.reset();
     }
 }
 
@@ -166,76 +194,126 @@ QueueHolders PeerHints::holders_of(const Batch& batch) const {
     return holders;
 }
 
-void PeerHints::handle(const Batch& batch) {
-    const auto holders = holders_of(batch);
-    Stored stored;
-    bool moved = false;
-    bool switched = false;
-    for (const auto& item : batch.items) {
-        const auto hint = batch.hint(item);
-        moved = moved || hint.kind == plugin::HintKind::moved;
+std::unique_ptr<PeerHints::Work> PeerHints::plan(Batch&& batch) {
+    auto work = std::make_unique<Work>();
+    work->batch = std::move(batch);
+    work->holders = holders_of(work->batch);
+    std::map<std::string_view, std::size_t> unnamed; // hints without a tenant, by queue
+    for (const auto& item : work->batch.items) {
+        const auto hint = work->batch.hint(item);
+        unnamed[hint.queue] += canonical(hint.tenant).empty() ? 1 : 0;
+    }
+    std::map<std::pair<std::string, std::string_view>, Step> stored;
+    std::set<std::pair<plugin::HintKind, std::string_view>> whole; // told of already
+    for (const auto& item : work->batch.items) {
+        const auto hint = work->batch.hint(item);
+        work->moved = work->moved || hint.kind == plugin::HintKind::moved;
         if (hint.kind == plugin::HintKind::switched) {
-            switched = true;
+            work->switched = true;
             continue;
         }
-        const auto tenant = canonical(hint.tenant);
+        Step step{hint.kind, nullptr, canonical(hint.tenant), hint.queue, hint.group, {}, {}};
+        step.partition = hint.partition;
         if (!options_.tenants) {
             // Only the default tenant can ask here; what is another's is nobody's.
-            if (tenant.empty() || tenant == kDefaultTenant) {
-                handle_for(std::string(kDefaultTenant), hint, stored);
-            } else {
+            if (!step.tenant.empty() && step.tenant != kDefaultTenant) {
                 stats_.foreign.add();
+                continue;
             }
-        } else if (!tenant.empty()) {
-            handle_for(tenant, hint, stored);
-        } else {
+            step.tenant = kDefaultTenant;
+        } else if (step.tenant.empty()) {
             // Never the default tenant's alone: that would wake the wrong one and nobody else.
-            const auto& all = holders.find(hint.queue)->second;
-            (all.empty() ? stats_.nobody : stats_.fanned_out).add();
-            for (const auto& each : all) {
-                handle_for(each, hint, stored);
+            step.holders = &work->holders.find(hint.queue)->second;
+            if (step.holders->empty()) {
+                stats_.nobody.add();
+                continue;
+            }
+            stats_.fanned_out.add();
+            if (unnamed[hint.queue] * step.holders->size() > options_.fan_out) {
+                step.group = step.partition = {};
+                if (!whole.emplace(hint.kind, hint.queue).second) {
+                    continue;
+                }
             }
         }
-    }
-    // Last: whatever a batch drops of a queue, what it says is there is known afterwards.
-    for (const auto& [name, partitions] : stored) {
-        const auto& [tenant, queue] = name;
-        if (partitions.contains(std::string_view())) {
-            announcer_.forget(tenant, queue, {}); // all of it: sources begin anew
+        if (hint.kind != plugin::HintKind::stored) {
+            work->steps.push_back(std::move(step));
             continue;
         }
-        std::vector<Arrival> arrivals;
-        arrivals.reserve(partitions.size());
-        for (const auto partition : partitions) {
-            arrivals.push_back({.partition = std::string(partition), .partition_id = {}});
+        const auto partition = step.partition;
+        const auto together = stored.try_emplace({step.tenant, hint.queue}, std::move(step)).first;
+        together->second.partitions.push_back(partition);
+    }
+    // Last: whatever a batch drops of a queue, what it says is there is known afterwards.
+    for (auto& [name, step] : stored) {
+        auto& partitions = step.partitions;
+        std::sort(partitions.begin(), partitions.end());
+        partitions.erase(std::unique(partitions.begin(), partitions.end()), partitions.end());
+        if (partitions.front().empty()) {
+            partitions.clear();
         }
-        announcer_.arrived(tenant, queue, plugin::Origin::peer, arrivals);
+        work->steps.push_back(std::move(step));
     }
-    if (moved) {
-        told_.moved();
-    }
-    if (switched) {
-        told_.switched();
-    }
+    return work;
 }
 
-void PeerHints::handle_for(const std::string& tenant, const plugin::Hint& hint, Stored& stored) {
-    switch (hint.kind) {
-    case plugin::HintKind::stored:
-        stored[{tenant, std::string(hint.queue)}].insert(hint.partition);
+/// The place moves on before anybody is told: one who throws is passed over.
+bool PeerHints::tell_some(Work& work) {
+    for (std::size_t told = 0; work.at < work.steps.size();) {
+        if (told >= kBatch) {
+            return false;
+        }
+        const Step& step = work.steps[work.at];
+        told += std::max<std::size_t>(1, step.partitions.size());
+        if (step.holders == nullptr) {
+            ++work.at;
+            tell(step, step.tenant);
+            continue;
+        }
+        auto& who = work.who ? *work.who : work.who.emplace(step.holders->begin());
+        const std::string& tenant = *who;
+        if (++who == step.holders->end()) {
+            work.who.reset();
+            ++work.at;
+        }
+        tell(step, tenant);
+    }
+    if (std::exchange(work.moved, false)) {
+        told_.moved();
+    }
+    if (std::exchange(work.switched, false)) {
+        told_.switched();
+    }
+    return true;
+}
+
+void PeerHints::tell(const Step& step, const std::string& tenant) {
+    switch (step.kind) {
+    case plugin::HintKind::stored: {
+        if (step.partitions.empty()) {
+            announcer_.forget(tenant, step.queue, {}); // all of it: sources begin anew
+            return;
+        }
+        std::vector<Arrival> arrivals;
+        arrivals.reserve(step.partitions.size());
+        for (const auto partition : step.partitions) {
+            arrivals.push_back({.partition = std::string(partition), .partition_id = {}});
+        }
+        announcer_.arrived(tenant, step.queue, plugin::Origin::peer, arrivals);
         return;
+    }
     case plugin::HintKind::moved:
-        announcer_.wake(tenant, hint.queue, hint.group, hint.partition);
+        announcer_.wake(tenant, step.queue, step.group, step.partition);
         return;
     case plugin::HintKind::configured:
-        pop_.configs().forget(queue_key(tenant, hint.queue));
-        encryption_.learn(tenant, hint.queue, false);
-        read_config({tenant, std::string(hint.queue)});
+        pop_.configs().forget(queue_key(tenant, step.queue));
+        encryption_.learn(tenant, step.queue, false);
+        read_config({tenant, std::string(step.queue)});
         return;
     case plugin::HintKind::deleted:
-        pop_.forget(tenant, hint.queue);
-        encryption_.learn(tenant, hint.queue, false);
-        announcer_.forget(tenant, hint.queue, {});
+        pop_.forget(tenant, step.queue);
+        encryption_.learn(tenant, step.queue, false);
+        announcer_.forget(tenant, step.queue, {});
         return;
     case plugin::HintKind::switched:
         return;
@@ -258,6 +336,16 @@ void PeerHints::read_config(QueueName name) {
     read_next_config();
 }
 
+/// From a task of its own: answers that come at once must not nest.
+void PeerHints::post_config_read() noexcept {
+    try {
+        workers_.post([this] { read_next_config(); });
+    } catch (const std::exception&) { // no memory for it: the next hint begins again
+        const std::lock_guard lock(mutex_);
+        reading_config_ = false;
+    }
+}
+
 /// One at a time: a peer that says so of every queue must not take the sessions of the rest.
 void PeerHints::read_next_config() {
     QueueName name;
@@ -269,17 +357,21 @@ void PeerHints::read_next_config() {
         }
         name = std::move(configs_.extract(configs_.begin()).value());
     }
+    // The next one is read when nobody holds this one's turn any more: after its answer, or when
+    // something threw before there was one.
+    std::shared_ptr<PeerHints> turn(this, [](PeerHints* hints) { hints->post_config_read(); });
     const auto asked = clock_.now();
     ReseedQuery query;
     query.tenant = name.first;
     query.queue = name.second;
     query.group = kQueueModeGroup;
     query.partitions = 1; // the settings are what is wanted
-    store_.reseed_page(asked + options_.wait, std::move(query),
-                       [this, name, asked](const Result<ReseedPage>& page) {
+    const auto wait = asked + options_.wait;
+    store_.reseed_page(wait, std::move(query),
+                       [this, name = std::move(name), asked,
+                        turn = std::move(turn)](const Result<ReseedPage>& page) mutable {
+                           const auto over = std::move(turn);
                            got_config(name, asked, page);
-                           // From a task of its own: answers that come at once must not nest.
-                           workers_.post([this] { read_next_config(); });
                        });
 }
 

@@ -1,7 +1,7 @@
 // broker/peer_hints.hpp - what other brokers said through a mesh, and what is made of it here.
 //
 //   mesh's thread:  heard() -> checked, copied into a bounded queue -> returns
-//   a worker:       takes a batch -> whose tenant -> told here -> the next batch
+//   a worker:       takes a batch -> whose tenant -> told here, some at a time -> the next batch
 //
 // Nothing that a peer says is believed; it says where to look:
 //
@@ -28,7 +28,9 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -38,9 +40,12 @@
 
 namespace queen::broker {
 
+/// A hint that names no tenant is told to all who hold the queue, and one frame may hold thousands
+/// of them: beyond a limit the queue's holders are told once, that all of it is to be looked at.
+///
 /// Invariant: at most one batch is worked at a time, so that a slow source has at most one worker
-/// held up.
-/// Locks: `mutex_` is a leaf; nothing is called while it is held.
+/// held up; while it is, exactly one task is posted or runs, whatever that throws.
+/// Locks: `mutex_` is a leaf; nothing is called while it is held. `work_` belongs to that task.
 /// @source ME-12, ME-13, ME-14, ME-15, F-42, MESH-1, MESH-2
 class PeerHints {
 public:
@@ -48,6 +53,7 @@ public:
         bool tenants = false;                   ///< whether requests name tenants (tenancy.header)
         std::size_t waiting = 200'000;          ///< hints; ME-10's bound of a sender's set
         std::size_t waiting_bytes = 32u << 20;  ///< of their names. A guess
+        std::size_t fan_out = 16'384;           ///< hints of a queue times its holders. A guess
         std::size_t config_reads = 10'000;      ///< queues whose settings wait to be read. A guess
         std::chrono::milliseconds wait{30'000}; ///< for a session
     };
@@ -91,19 +97,40 @@ private:
         plugin::Hint hint(const Item& item) const;
         std::vector<Item> items;
         std::string names;
+        std::size_t bytes = 0; ///< of the items' names
     };
     using QueueName = std::pair<std::string, std::string>; ///< tenant, queue
-    /// Partitions that got messages, by queue; none: all of them.
-    using Stored = std::map<QueueName, std::set<std::string_view>>;
+    /// What is told of one queue, to one tenant or to each that holds it. Names are the batch's.
+    struct Step {
+        plugin::HintKind kind;
+        const std::set<std::string>* holders; ///< null: `tenant` alone
+        std::string tenant;
+        std::string_view queue, group, partition;
+        std::vector<std::string_view> partitions; ///< of stored; none: all of them
+    };
+    /// A batch that is being told.
+    struct Work {
+        Batch batch;
+        QueueHolders holders; ///< of queues that were hinted without a tenant
+        std::vector<Step> steps;
+        std::size_t at = 0;                                       ///< the step that is next
+        std::optional<std::set<std::string>::const_iterator> who; ///< of its holders
+        bool moved = false, switched = false;                     ///< to be told of at the end
+    };
 
-    static constexpr std::size_t kBatch = 4'096; ///< hints one task works through. A guess
+    static constexpr std::size_t kBatch =
+        4'096; ///< hints of a batch, names told by a task. A guess
 
     static bool well_formed(const plugin::Hint& hint);
+    void post_work() noexcept;
     void work();
-    void handle(const Batch& batch);
-    void handle_for(const std::string& tenant, const plugin::Hint& hint, Stored& stored);
+    void go_on() noexcept;
+    std::unique_ptr<Work> plan(Batch&& batch);
     QueueHolders holders_of(const Batch& batch) const;
+    bool tell_some(Work& work); ///< @return whether that was all
+    void tell(const Step& step, const std::string& tenant);
     void read_config(QueueName name);
+    void post_config_read() noexcept;
     void read_next_config();
     void got_config(const QueueName& name, SteadyTime asked, const Result<ReseedPage>& page);
 
@@ -122,6 +149,7 @@ private:
     std::deque<Batch> waiting_;
     std::size_t waiting_hints_ = 0, waiting_bytes_ = 0;
     bool working_ = false; ///< a task is posted or runs
+    std::unique_ptr<Work> work_;
     bool stopped_ = false;
     std::set<QueueName> configs_; ///< to be read
     bool reading_config_ = false;

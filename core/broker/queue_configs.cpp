@@ -45,8 +45,9 @@ void QueueConfigs::forget(const std::string& queue_key) {
 }
 
 void QueueConfigs::add_holders(QueueHolders& holders) const {
-    visit_in_slices(mutex_, settings_,
-                    [&holders](const auto& entry) { add_holder(holders, entry.first); });
+    visit_in_slices(
+        mutex_, settings_, [] {}, // who was added twice is there once
+        [&holders](const auto& entry) { add_holder(holders, entry.first); });
 }
 
 } // namespace queen::broker

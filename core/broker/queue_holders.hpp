@@ -27,21 +27,29 @@ inline void add_holder(QueueHolders& holders, std::string_view key) {
 }
 
 /// Visits a hash map some buckets at a time, each time under the mutex, so that nobody waits for
-/// all of it. What comes or goes meanwhile may be missed or come twice.
-template <typename Map, typename Visit>
-void visit_in_slices(std::mutex& mutex, const Map& map, Visit visit) {
+/// all of it. What is there throughout is visited; what comes or goes meanwhile may be missed. A
+/// map that grew in between has put its entries elsewhere: then `begin` is called again, which
+/// forgets what was visited, and all are visited anew. That ends, because hash maps grow by half at
+/// least.
+template <typename Mutex, typename Map, typename Begin, typename Visit>
+void visit_in_slices(Mutex& mutex, const Map& map, Begin begin, Visit visit) {
     constexpr std::size_t kBucketsAtOnce = 256;
+    std::size_t buckets = 0;
     std::size_t bucket = 0;
-    for (bool more = true; more;) {
+    do {
         const std::lock_guard lock(mutex);
-        const auto end = std::min(map.bucket_count(), bucket + kBucketsAtOnce);
+        if (bucket == 0 || buckets != map.bucket_count()) {
+            buckets = map.bucket_count();
+            bucket = 0;
+            begin();
+        }
+        const auto end = std::min(buckets, bucket + kBucketsAtOnce);
         for (; bucket < end; ++bucket) {
             for (auto at = map.begin(bucket); at != map.end(bucket); ++at) {
                 visit(*at);
             }
         }
-        more = bucket < map.bucket_count();
-    }
+    } while (bucket < buckets);
 }
 
 } // namespace queen::broker

@@ -1,5 +1,7 @@
 #include "broker/repairs.hpp"
 
+#include "base/on_exit.hpp"
+
 #include <utility>
 
 namespace queen::broker {
@@ -57,32 +59,68 @@ void RepairReader::due(std::uint64_t turn) {
 }
 
 void RepairReader::read() {
-    store_.repairs(clock_.now() + options_.wait,
-                   [self = shared_from_this()](const Result<std::vector<Repair>>& repairs) {
-                       self->got(repairs);
-                   });
+    // It is over when nobody holds its turn any more: after the answer, whoever of those who are
+    // told throws, or when the store threw before there was one.
+    const auto self = shared_from_this();
+    std::shared_ptr<void> turn(nullptr, [self](std::nullptr_t) { self->over(); });
+    store_.repairs(
+        clock_.now() + options_.wait,
+        [self, turn = std::move(turn)](const Result<std::vector<Repair>>& repairs) mutable {
+            const auto last = std::move(turn);
+            self->got(repairs);
+        });
 }
 
 void RepairReader::got(const Result<std::vector<Repair>>& repairs) {
-    std::vector<const Repair*> changed;
+    struct Changed {
+        const Repair* repair;
+        std::map<Key, Seen>::iterator seen;
+    };
+    std::vector<Changed> changed;
     if (repairs) {
         std::map<Key, Seen> now;
         const std::lock_guard lock(mutex_);
+        std::optional<Changed> failed;
         for (const Repair& repair : *repairs) {
-            Key key(repair.tenant, repair.queue, repair.group);
-            Seen seen{repair.at, repair.partition};
-            const auto before = seen_.find(key);
-            if (before == seen_.end() || before->second != seen) {
-                changed.push_back(&repair);
+            const auto [at, added] = now.emplace(Key(repair.tenant, repair.queue, repair.group),
+                                                 Seen{repair.at, repair.partition});
+            const auto before = seen_.find(at->first);
+            if (added && (before == seen_.end() || before->second != at->second)) {
+                if (failed_ && failed_.key() == at->first) {
+                    failed = Changed{&repair, at};
+                } else {
+                    changed.push_back({&repair, at});
+                }
             }
-            now.emplace(std::move(key), std::move(seen));
         }
+        if (failed) {
+            changed.push_back(*failed); // it must not keep the others from being told once more
+        }
+        failed_ = {};
         seen_.swap(now);
     }
-    for (const Repair* repair : changed) {
-        tell_(*repair);
+    std::size_t told = 0;
+    const OnExit untold([&]() noexcept { // whom an exception kept from it, the next read tells
+        const std::lock_guard lock(mutex_);
+        for (auto at = told; at < changed.size(); ++at) {
+            auto seen = seen_.extract(changed[at].seen);
+            if (at == told) {
+                failed_ = std::move(seen);
+            }
+        }
+    });
+    for (; told < changed.size(); ++told) {
+        tell_(*changed[told].repair);
     }
-    finish();
+}
+
+void RepairReader::over() noexcept {
+    try {
+        finish();
+    } catch (const std::exception&) { // no memory for a timer: the next poke reads
+        const std::lock_guard lock(mutex_);
+        reading_ = false;
+    }
 }
 
 void RepairReader::finish() {

@@ -25,7 +25,8 @@ namespace queen::broker {
 
 /// Shared, because a task or an answer may come after the end.
 ///
-/// Invariant: from start() to stop() one read or one timer is under way, never two, and never both.
+/// Invariant: from start() to stop() one read or one timer is under way, never two, and never both,
+/// whatever store and `tell` throw.
 /// Locks: `mutex_` is a leaf; store, ticker, workers and `tell` are called with nothing held.
 /// @source GRP-9, F-43, F-44, HL-15
 class RepairReader final : public std::enable_shared_from_this<RepairReader> {
@@ -67,6 +68,7 @@ private:
           options_(std::move(options)) {}
     void read();
     void got(const Result<std::vector<Repair>>& repairs);
+    void over() noexcept;
     void finish();
     void due(std::uint64_t turn);
 
@@ -83,7 +85,8 @@ private:
     bool again_ = false;     ///< once more after this read
     std::uint64_t turn_ = 0; ///< of the timer: an older one that comes late is void
     Ticker::Id timer_ = 0;
-    std::map<Key, Seen> seen_; ///< as of the last read that succeeded
+    std::map<Key, Seen> seen_; ///< as of the last read that succeeded, without what was not told
+    std::map<Key, Seen>::node_type failed_; ///< whose telling threw: of the next it is the last
 };
 
 } // namespace queen::broker

@@ -84,10 +84,21 @@ void Statistics::step(const std::shared_ptr<Run>& run, std::optional<Uuid> after
                 std::chrono::ceil<std::chrono::milliseconds>(clock_.now() - run->start);
             store_.statistics_refreshed(clock_.now() + options_.wait, run->so_far.took,
                                         [this, run](Result<void> noted) {
-                                            finish(run, noted ? Result<Refreshed>(run->so_far)
-                                                              : fail(std::move(noted.error())));
+                                            if (noted) {
+                                                count_timers(run);
+                                            } else {
+                                                finish(run, fail(std::move(noted.error())));
+                                            }
                                         });
         });
+}
+
+/// After all else has its place: what they cost must not keep the queues' figures from being new.
+void Statistics::count_timers(const std::shared_ptr<Run>& run) {
+    store_.refresh_timer_statistics(clock_.now() + options_.wait, [this,
+                                                                   run](Result<void> counted) {
+        finish(run, counted ? Result<Refreshed>(run->so_far) : fail(std::move(counted.error())));
+    });
 }
 
 void Statistics::finish(const std::shared_ptr<Run>& run, Result<Refreshed> outcome) {

@@ -59,6 +59,7 @@ private:
     void join(std::function<bool()> over, Done<Refreshed> done);
     void begin();
     void step(const std::shared_ptr<Run>& run, std::optional<Uuid> after);
+    void count_timers(const std::shared_ptr<Run>& run);
     void finish(const std::shared_ptr<Run>& run, Result<Refreshed> outcome);
 
     struct Waiter {

@@ -88,24 +88,31 @@ void Switches::read(Done<void> done) {
     }
     store_.read_switches(clock_.now() + options_.wait, [this, sets, number, done = std::move(done)](
                                                            const Result<SwitchStates>& states) {
-        bool believed = false;
+        News news;
         bool log = false;
+        bool again = false;
         {
             const std::lock_guard lock(mutex_);
-            believed = states && sets == sets_ && wanted_.empty() && number > believed_;
-            if (believed) {
-                believed_ = number;
-                lost_ = false;
-            }
             log = !std::exchange(failing_, !states) && failing_;
+            if (states && number > believed_) {
+                if (sets == sets_ && !setting_) {
+                    believed_ = number;
+                    owed_ = false;
+                    news = know(*states);
+                } else {
+                    owed_ = true; // another broker's set may be what it was for
+                    again = wanted_.empty() && running_;
+                }
+            }
         }
         if (log && options_.log) {
             options_.log("switches not read, as known pop_maintenance=" +
                          std::string(pops_paused() ? "on" : "off") + " reason=\"" +
                          states.error().message + "\"");
         }
-        if (believed) {
-            apply(*states);
+        tell(news);
+        if (again) {
+            read([](const Result<void>&) {});
         }
         done(states ? Result<void>{} : fail(states.error()));
     });
@@ -137,30 +144,30 @@ void Switches::refreshed() {
     read([this](const Result<void>&) { refreshed(); });
 }
 
-void Switches::apply(const SwitchStates& states) {
-    bool paused = false;
-    std::vector<std::string> lines;
-    {
-        const std::lock_guard lock(mutex_);
-        known_ = states;
-        const auto put = [&lines](std::atomic<bool>& held, bool now, const char* what) {
-            const bool changed = held.exchange(now) != now;
-            if (changed) {
-                lines.push_back(std::string(what) + (now ? " on" : " off"));
-            }
-            return changed;
-        };
-        paused =
-            put(pops_paused_, states.pop_maintenance, "pop maintenance") && states.pop_maintenance;
-        put(timers_schedule_, states.timers_schedule, "taking of timers");
-        put(timers_fire_, states.timers_fire, "firing of timers");
-    }
-    for (const auto& line : lines) {
+Switches::News Switches::know(const SwitchStates& states) {
+    News news;
+    known_ = states;
+    const auto put = [&news](std::atomic<bool>& held, bool now, const char* what) {
+        const bool changed = held.exchange(now) != now;
+        if (changed) {
+            news.lines.push_back(std::string(what) + (now ? " on" : " off"));
+        }
+        return changed;
+    };
+    news.paused =
+        put(pops_paused_, states.pop_maintenance, "pop maintenance") && states.pop_maintenance;
+    put(timers_schedule_, states.timers_schedule, "taking of timers");
+    put(timers_fire_, states.timers_fire, "firing of timers");
+    return news;
+}
+
+void Switches::tell(const News& news) {
+    for (const auto& line : news.lines) {
         if (options_.log) {
             options_.log(line);
         }
     }
-    if (paused) {
+    if (news.paused) {
         parking_.wake_everyone();
     }
 }
@@ -184,33 +191,40 @@ void Switches::set_next() {
         const std::lock_guard lock(mutex_);
         key = wanted_.front().key;
         enabled = wanted_.front().enabled;
+        setting_ = true;
     }
     store_.set_switch(
         clock_.now() + options_.wait, key, enabled, [this, key, enabled](const Result<void>& set) {
-            if (set) {
-                auto states = known();
-                of(states, key) = enabled;
-                apply(states);
-                if (options_.was_set) {
-                    options_.was_set(key, enabled);
+            News news;
+            {
+                const std::lock_guard lock(mutex_);
+                setting_ = false;
+                ++sets_;
+                owed_ = owed_ || !set;
+                if (set) {
+                    auto states = known_;
+                    of(states, key) = enabled;
+                    news = know(states);
                 }
+            }
+            tell(news);
+            if (set && options_.was_set) {
+                options_.was_set(key, enabled);
             }
             Done<SwitchStates> done;
             bool more = false;
-            bool lost = false;
+            bool owed = false;
             {
                 const std::lock_guard lock(mutex_);
-                ++sets_;
-                lost_ = lost_ || !set;
                 done = std::move(wanted_.front().done);
                 wanted_.pop_front();
                 more = !wanted_.empty();
-                lost = !more && lost_;
+                owed = !more && owed_;
             }
             if (more) {
                 set_next();
-            } else if (lost) {
-                read([](const Result<void>&) {}); // it may have been stored all the same
+            } else if (owed) {
+                read([](const Result<void>&) {}); // what is stored may be something else
             }
             done(set ? Result<SwitchStates>(known()) : fail(set.error()));
         });

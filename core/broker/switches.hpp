@@ -5,7 +5,8 @@
 // is set here holds here when the answer goes out.
 //
 //   set   -> waits for the sets before it -> database -> known here -> answer
-//   poll  -> database -> known here, unless a set began or ended meanwhile: its read may be older
+//   poll  -> database -> known here, unless a set began or ended meanwhile: its read may be older,
+//            and one is read again when the sets are over
 //
 // What another broker says through a mesh is never believed: it only makes this one read.
 #pragma once
@@ -18,9 +19,26 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace queen::broker {
+
+/// A switch as hints name it (plugin::Hint::subject).
+constexpr std::string_view subject_of(SwitchKey key) noexcept {
+    switch (key) {
+    case SwitchKey::maintenance:
+        return "maintenance";
+    case SwitchKey::pop_maintenance:
+        return "pop_maintenance";
+    case SwitchKey::timers_schedule:
+        return "timers_schedule";
+    case SwitchKey::timers_fire:
+        return "timers_fire";
+    }
+    return {}; // a number outside the enum
+}
 
 /// Pops ask whether they are paused, timers whether they are taken and fired; administrators set
 /// it. When pops become paused everyone who waits looks once more, and so hears it.
@@ -76,7 +94,15 @@ private:
     void arm(std::chrono::milliseconds after);
     void read(Done<void> done);
     void refreshed();
-    void apply(const SwitchStates& states); // wakes who has to hear it
+    /// What changed by know(), for those who have to hear it.
+    struct News {
+        bool paused = false;
+        std::vector<std::string> lines;
+    };
+    // Requires mutex_. In the same breath as the judgement of what is known now: an older read must
+    // not come between.
+    News know(const SwitchStates& states);
+    void tell(const News& news);
     void set_next();
 
     SystemStore& store_;
@@ -91,7 +117,9 @@ private:
     std::uint64_t sets_ = 0; ///< ended; a read during which one ended or is under way is dropped
     std::uint64_t reads_ = 0, believed_ = 0; ///< begun; the latest of them that was believed
     std::deque<Wanted> wanted_;              ///< the first one is under way
-    bool lost_ = false;                      ///< a set failed, and no read was believed since
+    bool setting_ = false;                   ///< from the first one's call to its answer
+    /// A set failed or a read met a set, and no read was believed since: one begins after the sets.
+    bool owed_ = false;
     bool running_ = false;
     bool refreshing_ = false, refresh_again_ = false;
     bool failing_ = false; ///< the last read failed, and that was logged

@@ -15,7 +15,7 @@ struct DeadLetter {
     Uuid id;
     Uuid partition_id;
     std::string queue;
-    std::string partition; ///< "" when there is no such partition, as a timer's letter may have it
+    std::string partition; ///< "" when there is no such partition any more
     std::string group;
     Offset offset{-1};
     Uuid message_id; ///< unknown: not recorded; so trace_id
@@ -29,6 +29,9 @@ struct DeadLetter {
     std::int32_t retries = 0;
     std::optional<WallTime> created_at; ///< of the message
     WallTime failed_at{};
+    /// Of a timer that was given up on. Its partition is where it would have gone, and partition_id
+    /// its queue's id.
+    std::optional<std::string> timer_key;
 };
 
 /// A place in a list of letters: that of the letter seen last.

@@ -78,6 +78,8 @@ public:
                                     Done<StatisticsStep>) = 0;
     /// A refresh reached its end.
     virtual void statistics_refreshed(Deadline, std::chrono::milliseconds took, Done<void>) = 0;
+    /// Counts the timers of all tenants, unless that was done a moment ago (ST-11).
+    virtual void refresh_timer_statistics(Deadline, Done<void>) = 0;
     // As the live ones of Store, from the statistics.
     virtual void cached_queues(Deadline, std::string tenant, Done<std::string>) = 0;
     virtual void cached_overview(Deadline, std::string tenant, Done<std::string>) = 0;

@@ -40,6 +40,9 @@ DeadLetter read_letter(Row& row, int first) {
         letter.created_at = row.timestamptz(first + 15);
     }
     letter.failed_at = row.timestamptz(first + 16);
+    if (!row.null(first + 17)) {
+        letter.timer_key = row.text(first + 17);
+    }
     return letter;
 }
 

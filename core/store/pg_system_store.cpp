@@ -155,6 +155,13 @@ void PgSystemStore::statistics_refreshed(Deadline deadline, std::chrono::millise
         decode_nothing, std::move(done));
 }
 
+void PgSystemStore::refresh_timer_statistics(Deadline deadline, Done<void> done) {
+    asker_.ask<void>(
+        Lane::admin, deadline,
+        [](Session& session) { return session.run(sql::kStatsTimers, Parameters{}); },
+        decode_nothing, std::move(done));
+}
+
 void PgSystemStore::ask_text(const Statement& statement, Deadline deadline, std::string tenant,
                              Done<std::string> done) {
     asker_.ask<std::string>(

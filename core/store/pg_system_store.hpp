@@ -15,6 +15,7 @@ public:
     void refresh_statistics(Deadline, std::optional<Uuid> after, std::int32_t queues,
                             Done<StatisticsStep>) override;
     void statistics_refreshed(Deadline, std::chrono::milliseconds took, Done<void>) override;
+    void refresh_timer_statistics(Deadline, Done<void>) override;
     void cached_queues(Deadline, std::string tenant, Done<std::string>) override;
     void cached_overview(Deadline, std::string tenant, Done<std::string>) override;
     void add_counts(Deadline, CountDelta, Done<void>) override;

@@ -124,6 +124,10 @@ const Statement kStatsRefreshed{"stats_refreshed", "select queen.stats_refreshed
 
 const Statement kStatsState{"stats_state", "select * from queen.stats_state_v1()"};
 
+// It reads all timers.
+const Statement kStatsTimers{"stats_timers", "select queen.refresh_timer_stats_v1()",
+                             StatementClass::maintenance};
+
 const Statement kRetentionCleanupStep{
     "retention_cleanup_step",
     "select * from queen.log_partition_cleanup_step_v1(queen._clock() - $1 * interval '1 s', $2, "
@@ -284,6 +288,7 @@ std::span<const Statement* const> all() {
         &kStatsRefresh,
         &kStatsRefreshed,
         &kStatsState,
+        &kStatsTimers,
         &kRetentionCleanupStep,
         &kRetentionDue,
         &kRetentionHistoryStep,

@@ -63,6 +63,7 @@ extern const Statement kStatsQueues;
 extern const Statement kStatsRefresh;
 extern const Statement kStatsRefreshed;
 extern const Statement kStatsState;
+extern const Statement kStatsTimers;
 // Consumer groups.
 extern const Statement kDeleteGroup;
 extern const Statement kGroupDetail;

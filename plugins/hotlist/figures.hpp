@@ -17,9 +17,11 @@ struct Counters {
     Counter marks_local, marks_remote, names_offered, scans;
     Counter took, empty, leased, requeued;
     Counter reseeds_full, reseeds_window, reseeds_failed, reseeds_dropped;
-    Counter reseed_rows; ///< that made something ready or put it on the wheel
-    Counter trims;       ///< rings dropped because no pop came
-    Counter sweeps;      ///< queues dropped
+    Counter reseed_rows;   ///< that made something ready or put it on the wheel
+    Counter marks_refused; ///< names of other brokers for which there was no room
+    Counter renewals;      ///< queues forgotten because peers' names were not there
+    Counter trims;         ///< rings dropped because no pop came
+    Counter sweeps;        ///< queues dropped
 };
 
 /// Sums over all rings, kept up as they change, so that reading them costs the same with one ring

@@ -42,6 +42,7 @@ std::optional<ReseedFloor::Walk> ReseedFloor::start(SteadyTime now, plugin::Tick
     walk_ = Walk{ticket, full_is_due(now) ? Nanoseconds(0) : window_};
     walk_began_ = now;
     walk_pages_ = 0;
+    hastened_ = false;
     set_due(SteadyTime::max());
     return walk_;
 }
@@ -77,8 +78,20 @@ ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, Ste
         small_ = walk_pages_ <= 1;
         warm_.store(true, std::memory_order_release);
     }
-    set_due(std::max(walk_began_ + intervals_.reseed + jitter_, now + kLeastRest));
+    const Nanoseconds interval = intervals_.reseed + jitter_;
+    set_due(std::max(walk_began_ + (hastened_ ? std::min(interval, kHastened) : interval),
+                     now + kLeastRest));
     return {Ended::complete, full, 0};
+}
+
+void ReseedFloor::hasten(SteadyTime now) {
+    const std::lock_guard lock(mutex_);
+    if (walk_) {
+        hastened_ = true;
+    } else if (warm_.load(std::memory_order_relaxed) &&
+               failures_.load(std::memory_order_relaxed) == 0) {
+        set_due(std::min(due(), std::max(now, walk_began_ + kHastened)));
+    } // else one is due at once, or as soon as a failure allows
 }
 
 std::optional<SteadyTime> ReseedFloor::last_full() const {

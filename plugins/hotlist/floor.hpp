@@ -17,6 +17,9 @@ namespace queen::hotlist {
 ///   no walk yet --start--> walking --done, complete--> waits interval + jitter --start--> ...
 ///                            \--done, failed--> waits a growing time, stays full --start--> ...
 ///
+/// hasten() has the next walk come soon after the last; one under way may have passed already what
+/// it is for.
+///
 /// A walk is full while the last full one needed one page at most (a small queue), when none was
 /// ever complete, when the last full one failed, and each full interval; else it is windowed.
 ///
@@ -51,6 +54,9 @@ public:
     bool page(plugin::Ticket ticket);
     Outcome done(plugin::Ticket ticket, bool complete, SteadyTime now);
 
+    /// There may be partitions that nobody can name: the next walk comes soon, and not before this.
+    void hasten(SteadyTime now);
+
     /// When start() has something to ask for; max() while a walk is under way.
     SteadyTime due() const noexcept {
         return SteadyTime(Nanoseconds(due_.load(std::memory_order_seq_cst)));
@@ -72,6 +78,9 @@ public:
     static constexpr Nanoseconds kMostWindow = std::chrono::hours(24 * 7);
     /// First wait after a failed walk; doubles with each, up to the interval. A guess.
     static constexpr Nanoseconds kFirstRetry = std::chrono::seconds(1);
+    /// From the beginning of a walk to one that was hastened. A guess: a sixth of the usual
+    /// interval.
+    static constexpr Nanoseconds kHastened = std::chrono::seconds(5);
     /// Least rest between the end of a walk and the next, when walks take longer than the interval.
     static constexpr Nanoseconds kLeastRest = std::chrono::seconds(1);
 
@@ -90,6 +99,7 @@ private:
 
     mutable std::mutex mutex_;
     std::optional<Walk> walk_;
+    bool hastened_ = false; ///< since the walk under way began
     SteadyTime walk_began_{};
     std::uint64_t walk_pages_ = 0;
     SteadyTime last_full_{}; ///< when it was begun; meaningful once warm

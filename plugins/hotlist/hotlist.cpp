@@ -67,7 +67,7 @@ public:
                 const bool traced =
                     !options.trace.empty() && scope.queue.name.starts_with(options.trace);
                 return std::make_shared<TrackedQueue>(
-                    std::make_shared<QueueFacts>(scope.queue, traced), totals);
+                    std::make_shared<QueueFacts>(scope.queue, traced), totals, options.hearsay);
             },
             [&](std::shared_ptr<QueueFacts> facts) {
                 const ReseedFloor::Intervals intervals{options.reseed, options.reseed_full,
@@ -271,6 +271,7 @@ void HotList::settle(const Scope& /*scope*/, std::unique_ptr<plugin::Cookie> coo
     std::vector<const Verdict*> by_slot(held->slots.size(), &kNotEvaluated);
     std::vector<const Verdict*> found;
     std::vector<Interner::Known> ids;
+    std::vector<Interner::Index> not_found;
     for (const Verdict& verdict : verdicts) {
         if (verdict.token == 0) {
             if (!verdict.partition.empty()) {
@@ -281,10 +282,13 @@ void HotList::settle(const Scope& /*scope*/, std::unique_ptr<plugin::Cookie> coo
             if (verdict.partition_id.known()) {
                 ids.push_back(
                     {ring.index_of(held->slots[verdict.token - 1]), verdict.partition_id});
+            } else if (verdict.kind == VerdictKind::empty) {
+                not_found.push_back(ring.index_of(held->slots[verdict.token - 1]));
             }
         }
     }
     held->queue->names.remember(ids);
+    held->queue->names.not_found(not_found);
     // Who was not served stays ahead of those who were (K12).
     const auto settle_those = [&](bool evaluated) {
         for (std::size_t i = 0; i < by_slot.size(); ++i) {
@@ -331,15 +335,25 @@ void HotList::mark(const plugin::Queue& queue, std::string_view group, plugin::O
     }
     const SteadyTime now = impl_->clock.now();
     std::vector<Interner::Index> indices(marks.size());
-    found.queue->names.intern(
-        marks.size(),
-        [&](std::size_t i) {
-            return Interner::Named{marks[i].partition, marks[i].partition_id};
-        },
-        indices.data());
+    std::size_t refused = 0;
+    if (origin == plugin::Origin::peer) {
+        refused = found.queue->names.intern_hearsay(
+            marks.size(), [&](std::size_t i) { return marks[i].partition; }, indices.data());
+        impl_->counters.marks_refused.add(refused);
+    } else {
+        found.queue->names.intern(
+            marks.size(),
+            [&](std::size_t i) {
+                return Interner::Named{marks[i].partition, marks[i].partition_id};
+            },
+            indices.data());
+    }
     std::vector<Ring::Marked> sorted;
     sorted.reserve(marks.size());
     for (std::size_t i = 0; i < marks.size(); ++i) {
+        if (indices[i] == Interner::kNone) {
+            continue;
+        }
         const auto frames = std::min<std::uint64_t>(marks[i].frames, UINT32_MAX);
         sorted.push_back({indices[i], static_cast<std::uint32_t>(frames)});
     }
@@ -351,6 +365,10 @@ void HotList::mark(const plugin::Queue& queue, std::string_view group, plugin::O
     for (const RingPtr& ring : rings) {
         const std::size_t ready = ring->mark(sorted, now, rules);
         impl_->trace(*found.queue->facts, "mark", ring->group(), ready, marks.front().partition);
+        if (refused > 0) {
+            ring->floor().hasten(now);
+            impl_->note(*ring, ring->floor().due());
+        }
         impl_->note(*ring);
     }
 }
@@ -440,6 +458,15 @@ void HotList::reseed_done(const Scope& scope, plugin::Ticket ticket, bool comple
         return;
     case ReseedFloor::Ended::complete:
         (outcome.full ? impl_->counters.reseeds_full : impl_->counters.reseeds_window).add();
+        if (outcome.full && found.queue->names.haunted()) {
+            impl_->counters.renewals.add();
+            for (const RingPtr& gone :
+                 impl_->queues.forget(scope.queue.tenant, scope.queue.name, {}, impl_->agenda)) {
+                gone->retire();
+                impl_->host.wake(scope.queue, gone->group(), 1); // whose look makes a new one
+            }
+            return;
+        }
         break;
     case ReseedFloor::Ended::failed:
         impl_->counters.reseeds_failed.add();

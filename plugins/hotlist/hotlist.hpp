@@ -23,6 +23,10 @@ struct Options {
     Nanoseconds reseed_window{0};                        ///< of a windowed walk; 0: derived
     Nanoseconds idle_sweep = std::chrono::seconds(300);  ///< between sweeps; 0: never
     Nanoseconds unserved_trim = std::chrono::seconds(30); ///< no pop for this long; 0: never
+    /// Names of a queue that other brokers alone have said; beyond it the queue is walked. As many
+    /// as a page of a walk has: what is left out costs a page more, and names of 255 bytes take 3
+    /// MB.
+    std::size_t hearsay = 10'000;
     std::string trace; ///< queues whose name begins so leave breadcrumbs in the log; empty: none
 };
 

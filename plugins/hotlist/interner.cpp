@@ -71,7 +71,10 @@ Interner::Index Interner::find(const Uuid& id) const {
 }
 
 void Interner::remember(std::span<const Known> ids) {
-    const auto is_known = [&](const Known& known) { return entries_[known.index].id == known.id; };
+    const auto is_known = [&](const Known& known) {
+        const Entry& entry = entries_[known.index];
+        return entry.id == known.id && entry.standing == Standing::proven;
+    };
     {
         const std::shared_lock lock(mutex_);
         if (std::all_of(ids.begin(), ids.end(), is_known)) {
@@ -80,8 +83,34 @@ void Interner::remember(std::span<const Known> ids) {
     }
     const std::lock_guard lock(mutex_);
     for (const Known& known : ids) {
+        prove(known.index);
         remember_one(known.index, known.id);
     }
+}
+
+void Interner::not_found(std::span<const Index> indices) {
+    if (indices.empty()) {
+        return;
+    }
+    const auto is_news = [&](Index index) { return entries_[index].standing == Standing::hearsay; };
+    {
+        const std::shared_lock lock(mutex_);
+        if (std::none_of(indices.begin(), indices.end(), is_news)) {
+            return;
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    for (const Index index : indices) {
+        if (is_news(index)) {
+            entries_[index].standing = Standing::missing;
+            ++missing_;
+        }
+    }
+}
+
+bool Interner::haunted() const {
+    const std::shared_lock lock(mutex_);
+    return hearsay_ >= most_hearsay_ && 2 * missing_ >= most_hearsay_;
 }
 
 std::size_t Interner::size() const {
@@ -100,7 +129,14 @@ Interner::Index Interner::find_name(std::string_view name, std::uint32_t hash) c
     return by_name_.find(hash, [&](Index index) { return text(index) == name; });
 }
 
-Interner::Index Interner::add(std::string_view name, Index known) {
+void Interner::prove(Index index) {
+    Standing& standing = entries_[index].standing;
+    hearsay_ -= standing == Standing::proven ? 0 : 1;
+    missing_ -= standing == Standing::missing ? 1 : 0;
+    standing = Standing::proven;
+}
+
+Interner::Index Interner::add(std::string_view name, Index known, Standing standing) {
     if (known != kNone) {
         return known;
     }
@@ -108,11 +144,15 @@ Interner::Index Interner::add(std::string_view name, Index known) {
     if (const Index raced = find_name(name, hash); raced != kNone) {
         return raced;
     }
+    if (standing != Standing::proven && hearsay_ >= most_hearsay_) {
+        return kNone;
+    }
     const Index index = size_;
     entries_.reach(index);
-    entries_[index] = {store(name), static_cast<std::uint32_t>(name.size()), {}};
+    entries_[index] = {store(name), static_cast<std::uint32_t>(name.size()), standing, {}};
     by_name_.insert(hash, index);
     ++size_; // last: what throws before leaves nothing behind
+    hearsay_ += standing == Standing::proven ? 0 : 1;
     totals_.add(Totals::partitions, 1, hash);
     return index;
 }

@@ -19,9 +19,13 @@ namespace queen::hotlist {
 /// Name -> index, index -> name, partition id -> index. Everything else of a ring is flat arrays by
 /// index, so the texts exist once per queue, however many groups read it.
 ///
+/// A name that other brokers alone have said is hearsay until somebody who has seen its partition
+/// says it too. What there is of that is bounded: any other name is backed by a partition, but a
+/// peer can think of names without end.
+///
 /// Invariant: append-only. An index is never reused and a text never moves while the interner
-/// lives. Locks: `mutex_` is a leaf: readers share it, only a name or id that is new takes it
-/// alone.
+/// lives; of at most `most_hearsay` names nobody knows whether they exist. Locks: `mutex_` is a
+/// leaf: readers share it, only a name or id that is new takes it alone.
 /// @thread any
 class Interner {
 public:
@@ -29,7 +33,8 @@ public:
     static constexpr Index kNone = UINT32_MAX;
 
     /// @param totals of what all interners hold; must outlive it
-    explicit Interner(Totals& totals) : totals_(totals) {}
+    explicit Interner(Totals& totals, std::size_t most_hearsay = SIZE_MAX)
+        : totals_(totals), most_hearsay_(most_hearsay) {}
     ~Interner();
     Interner(const Interner&) = delete;
     Interner& operator=(const Interner&) = delete;
@@ -50,6 +55,7 @@ public:
                 const Named one = named(i);
                 out[i] = find_name(one.name, hash_of(one.name));
                 all_known = all_known && out[i] != kNone &&
+                            entries_[out[i]].standing == Standing::proven &&
                             (!one.id.known() || entries_[out[i]].id == one.id);
             }
         }
@@ -59,9 +65,37 @@ public:
         const std::lock_guard lock(mutex_);
         for (std::size_t i = 0; i < count; ++i) {
             const Named one = named(i);
-            out[i] = add(one.name, out[i]);
+            out[i] = add(one.name, out[i], Standing::proven);
+            prove(out[i]);
             remember_one(out[i], one.id);
         }
+    }
+    /// Likewise for what another broker said. Where there is no room for one, `out[i]` is kNone.
+    /// @return how many those are
+    template <class NameAt>
+    std::size_t intern_hearsay(std::size_t count, NameAt name, Index* out) {
+        std::size_t unknown = 0;
+        bool full = false;
+        {
+            const std::shared_lock lock(mutex_);
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::string_view one = name(i);
+                out[i] = find_name(one, hash_of(one));
+                unknown += out[i] == kNone ? 1 : 0;
+            }
+            full = hearsay_ >= most_hearsay_;
+        }
+        if (unknown == 0 || full) {
+            return unknown; // who floods us takes no lock that others wait for
+        }
+        const std::lock_guard lock(mutex_);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (out[i] == kNone) {
+                out[i] = add(name(i), kNone, Standing::hearsay);
+                unknown -= out[i] == kNone ? 0 : 1;
+            }
+        }
+        return unknown;
     }
     Index intern(std::string_view name, const Uuid& id) {
         Index index = kNone;
@@ -80,6 +114,12 @@ public:
     };
     /// Remembers ids of names that are there already.
     void remember(std::span<const Known> ids);
+
+    /// A claim found no partition of those names.
+    void not_found(std::span<const Index> indices);
+    /// There is no room for hearsay, and half of what takes it does not exist. Indices cannot be
+    /// given back one by one: it is time to begin anew.
+    bool haunted() const;
 
     /// kNone for an id that nobody told. A queue that is made again gives its partitions new ids;
     /// the last id told for a name is the one that counts.
@@ -137,9 +177,15 @@ private:
         std::size_t used_ = 0;
     };
 
+    enum class Standing : std::uint8_t {
+        proven,
+        hearsay, ///< only another broker said so
+        missing  ///< hearsay, and a claim did not find it
+    };
     struct Entry {
         const char* text;
         std::uint32_t length;
+        Standing standing;
         Uuid id; ///< all zero: not known
     };
 
@@ -148,7 +194,8 @@ private:
 
     // All below require mutex_.
     Index find_name(std::string_view name, std::uint32_t hash) const;
-    Index add(std::string_view name, Index known);
+    Index add(std::string_view name, Index known, Standing standing);
+    void prove(Index index);
     void remember_one(Index index, const Uuid& id);
     std::string_view text(Index index) const {
         return {entries_[index].text, entries_[index].length};
@@ -156,6 +203,9 @@ private:
     const char* store(std::string_view name);
 
     Totals& totals_;
+    const std::size_t most_hearsay_;
+    std::size_t hearsay_ = 0; ///< names, those that are missing included
+    std::size_t missing_ = 0;
     mutable std::shared_mutex mutex_;
     Segmented<Entry> entries_;
     std::uint32_t size_ = 0;

@@ -29,8 +29,8 @@ const RingPtr& find_ring(const Rings& rings, std::string_view group);
 /// A queue that some group polls: its names and its rings.
 class TrackedQueue final : public Agenda::Item {
 public:
-    TrackedQueue(std::shared_ptr<QueueFacts> facts_in, Totals& totals)
-        : Item(Agenda::Kind::queue), facts(std::move(facts_in)), names(totals) {}
+    TrackedQueue(std::shared_ptr<QueueFacts> facts_in, Totals& totals, std::size_t most_hearsay)
+        : Item(Agenda::Kind::queue), facts(std::move(facts_in)), names(totals, most_hearsay) {}
 
     /// Anybody came by: the next sweep leaves it alone.
     void touch() noexcept {

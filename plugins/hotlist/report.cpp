@@ -168,6 +168,7 @@ void Report::stats(plugin::Stats& out, const QueueMap& queues, const ReadyAges& 
     out.add("oldest_ready_milliseconds", milliseconds(now - oldest));
     add("marks_local_total", counters_.marks_local.value());
     add("marks_remote_total", counters_.marks_remote.value());
+    add("marks_refused_total", counters_.marks_refused.value());
     add("names_offered_total", counters_.names_offered.value());
     add("claims_took_total", counters_.took.value());
     add("claims_empty_total", counters_.empty.value());
@@ -179,6 +180,7 @@ void Report::stats(plugin::Stats& out, const QueueMap& queues, const ReadyAges& 
     add("reseeds_failed_total", counters_.reseeds_failed.value());
     add("reseeds_dropped_total", counters_.reseeds_dropped.value());
     add("reseed_rows_total", counters_.reseed_rows.value());
+    add("renewals_total", counters_.renewals.value());
     add("trims_total", counters_.trims.value());
     add("sweeps_total", counters_.sweeps.value());
 }

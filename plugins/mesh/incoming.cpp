@@ -227,6 +227,7 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
     case FrameType::maintenance:
     case FrameType::pop_maintenance:
     case FrameType::group_moved:
+    case FrameType::switched:
         break;
     default:
         context_.figures.frames_unknown.add();
@@ -264,6 +265,9 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
         break;
     case FrameType::pop_maintenance:
         add_switch("pop_maintenance");
+        break;
+    case FrameType::switched:
+        add_switch(reading_.top().subject);
         break;
     case FrameType::heartbeat:
     case FrameType::hello:

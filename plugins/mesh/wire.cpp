@@ -43,9 +43,21 @@ OutFrame names_frame(FrameType type, const Hint& hint, bool partition) {
     return share(std::move(frame), 1);
 }
 
-OutFrame switch_frame(FrameType type, bool enabled) {
-    std::string frame = begin_frame(type);
-    frame += enabled ? "{\"enabled\":true}" : "{\"enabled\":false}";
+/// Old brokers have a type for each of two switches, and believe it: of another switch they must
+/// not hear there. They skip ours.
+OutFrame switch_frame(const Hint& hint) {
+    const bool pushes = hint.subject == "maintenance";
+    const bool pops = hint.subject == "pop_maintenance";
+    std::string frame = begin_frame(pushes ? FrameType::maintenance
+                                    : pops ? FrameType::pop_maintenance
+                                           : FrameType::switched);
+    frame += '{';
+    if (!pushes && !pops) {
+        frame += "\"subject\":";
+        hint_json::append_text(frame, hint.subject);
+        frame += ',';
+    }
+    frame += hint.enabled ? "\"enabled\":true}" : "\"enabled\":false}";
     return share(std::move(frame), 1);
 }
 
@@ -89,11 +101,7 @@ std::vector<OutFrame> frames_of(std::span<const Hint> hints) {
             out.push_back(names_frame(FrameType::config_deleted, hint, false));
             break;
         case HintKind::switched:
-            if (hint.subject == "maintenance") {
-                out.push_back(switch_frame(FrameType::maintenance, hint.enabled));
-            } else if (hint.subject == "pop_maintenance") {
-                out.push_back(switch_frame(FrameType::pop_maintenance, hint.enabled));
-            }
+            out.push_back(switch_frame(hint));
             break;
         }
     }

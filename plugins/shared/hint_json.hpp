@@ -26,7 +26,8 @@ void append_names(std::string& out, const plugin::Hint& hint, bool partition);
 /// The names of one thing. What was absent, or no text, is empty.
 struct Item {
     std::string_view queue, partition, tenant, group;
-    std::string_view kind, subject; ///< of the transport over NOTIFY alone
+    std::string_view kind; ///< of the transport over NOTIFY alone
+    std::string_view subject;
     std::optional<bool> enabled;
 };
 

@@ -76,7 +76,9 @@ private:
     std::vector<Node> nodes_;
 };
 
-/// Why a parked pop of a broker was answered: its counters before and after.
+/// Why a parked pop of a broker was answered: its counters before and after. It begins before the
+/// pop is parked: a push is told twice, and the later hint of an earlier one may wake the pop just
+/// before the one that is meant, which it then finds without being woken again.
 class Cause {
 public:
     Cause(const Cluster& cluster, std::size_t broker)

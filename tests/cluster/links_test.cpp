@@ -22,8 +22,8 @@ const std::string kPop = "consumerGroup=g&autoAck=true";
 
 /// A push on one broker that wakes a pop on another, by a hint.
 void hinted(Cluster& cluster, std::size_t from, std::size_t to, const std::string& id) {
-    auto parked = cluster.park(to, "q", kPop);
     const Cause cause(cluster, to);
+    auto parked = cluster.park(to, "q", kPop);
     ASSERT_EQ(cluster[from].api->push_ids("q", "p", {id}).status, 201);
     EXPECT_THAT(Api::read_pop(parked.read()).ids(), ElementsAre(id));
     cause.was_a_hint("stored");
@@ -35,8 +35,8 @@ TEST(Links, K34_WithoutALinkAPushIsSeenByTheFloor) {
     cluster.each_link(&TcpProxy::cut);
     cluster.await_at_most(kA, kConnected, 0);
     for (const bool pinned : {true, false}) {
-        auto parked = cluster.park(kB, "q", kPop, pinned ? "p" : "");
         const Cause cause(cluster, kB);
+        auto parked = cluster.park(kB, "q", kPop, pinned ? "p" : "");
         ASSERT_EQ(cluster[kA].api->push_ids("q", "p", {pinned ? "1" : "2"}).status, 201);
         EXPECT_EQ(Api::read_pop(parked.read()).messages.size(), 1u);
         EXPECT_EQ(cause.grown(kHeard), 0);

@@ -26,8 +26,8 @@ protected:
     }
     /// One timer of a that a pop on `at` waits for.
     static void round(Cluster& cluster, std::size_t at, int number, std::int64_t delay_ms) {
-        auto parked = cluster.park(at, queue(), "consumerGroup=g&autoAck=true");
         const Cause cause(cluster, at), firing(cluster, kA);
+        auto parked = cluster.park(at, queue(), "consumerGroup=g&autoAck=true");
         const std::string id = "m" + std::to_string(at) + "-" + std::to_string(number);
         const auto due = schedule(*cluster[kA].api, queue(),
                                   {.key = id, .transaction_id = id, .delay_ms = delay_ms});
@@ -66,8 +66,8 @@ TEST_F(TimersOfACluster, WithoutAMeshATimerIsFoundByTheFloorOfAnotherBroker) {
                      .patient = false,
                      .plugins = timers_plugin(),
                      .environments = {{}, {kFiresNothing, kEarlyFloor}}});
-    auto parked = cluster.park(kB, queue(), "consumerGroup=g&autoAck=true");
     const Cause cause(cluster, kB), firing(cluster, kA);
+    auto parked = cluster.park(kB, queue(), "consumerGroup=g&autoAck=true");
     schedule(*cluster[kA].api, queue(), {.key = "k", .transaction_id = "t", .delay_ms = 200});
     EXPECT_THAT(Api::read_pop(parked.read()).ids(), ElementsAre("t"));
     EXPECT_EQ(firing.grown(kFired), 1);
@@ -75,7 +75,7 @@ TEST_F(TimersOfACluster, WithoutAMeshATimerIsFoundByTheFloorOfAnotherBroker) {
 }
 
 TEST_F(TimersOfACluster, NothingIsFiredWhileTheSwitchIsOffAndAllOfItAfterwards) {
-    // No mesh has a word for this switch: a broker sees it when it reads them the next time.
+    // Without a mesh a broker sees the switch when it reads them the next time.
     Cluster cluster({.mesh = false,
                      .patient = false,
                      .more = "switches: {refresh: 100ms}\n",
@@ -152,6 +152,13 @@ CREATE TRIGGER refuse BEFORE INSERT ON queen.log_segments FOR EACH ROW EXECUTE F
     const auto letter = document->root()["messages"].at(0);
     EXPECT_EQ(letter["transactionId"].string(), "bad");
     EXPECT_EQ(letter["consumerGroup"].string(), "__timer__");
+    EXPECT_EQ(letter["timerKey"].string(), "bad");
+    EXPECT_EQ(letter["partition"].string(), "p");
+    const std::string address =
+        "/api/v1/messages/" + std::string(letter["partitionId"].string()) + "/bad";
+    EXPECT_EQ(a.http.get(address).status, 200);
+    EXPECT_EQ(a.http.request("DELETE", address).status, 200);
+    EXPECT_EQ(a.http.request("DELETE", address).status, 404);
 }
 
 } // namespace

@@ -49,7 +49,10 @@ std::vector<OwnedHint> one_of_each() {
             of_kind(HintKind::configured, "orders"),
             of_kind(HintKind::deleted, "old orders"),
             switched("maintenance", true),
-            switched("pop_maintenance", false)};
+            switched("pop_maintenance", false),
+            switched("timers_schedule", false),
+            switched("timers_fire", true),
+            switched("whatever comes", true)};
 }
 
 struct PeerCount final : plugin::Peers {

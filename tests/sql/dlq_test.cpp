@@ -1,5 +1,6 @@
 // Dead letters in the database: order, pages, removing, and moving one back into a queue.
 #include "sql/sql_fixture.hpp"
+#include "support/sql_files.hpp"
 
 #include <map>
 
@@ -397,6 +398,44 @@ TEST_F(DlqBroken, WithoutTheQueuesLockAMoveAndADeleteAreADeadlock) {
 }
 
 // K44: with the queue go its letters; there is nothing left to replay.
+class DlqUpgrade : public Dlq {
+protected:
+    DlqUpgrade() : Dlq(Database::own) {}
+};
+
+// Before timer_key, letters of timers had one partition for all queues.
+TEST_F(DlqUpgrade, LettersOfTimersBecomeTheirQueuesAndTheOldRowsOfFunctionsGo) {
+    push("q", "p", {"x"});
+    file({});
+    file({.txn = "timer", .group = "__timer__", .offset = -1, .at = 1});
+    sql.script(R"(
+        update queen.log_dlq set partition_id = '00000000-0000-0000-0000-000000000000'
+        where consumer_group = '__timer__';
+        alter table queen.log_dlq drop column timer_key, drop column partition_name;
+        drop function queen._letters, queen.log_dlq_find_v1, queen.log_dlq_newest_v1;
+        create function queen._letters(p_ids uuid[], p_bytes bigint) returns table (id uuid)
+            language sql as 'select p_ids[1]';
+        create function queen.log_dlq_find_v1(p_tenant uuid, p_id uuid) returns table (id uuid)
+            language sql as 'select p_id';
+        create function queen.log_dlq_newest_v1(p_tenant uuid, p_pid uuid, p_txn text)
+            returns table (id uuid) language sql as 'select p_pid';)");
+    for (int boot = 0; boot < 2; ++boot) {
+        for (const SqlFile& part : read_sql_files()) {
+            for (const auto& statement : part.statements) {
+                ASSERT_NO_THROW(sql.script(statement)) << part.name << " " << statement;
+            }
+        }
+    }
+    EXPECT_EQ(list({}, "transaction_id || partition || (timer_key is null)::text").column(0),
+              "timertrue tptrue");
+    const std::string queue = sql.one("select id from queen.queues where name = 'q'");
+    EXPECT_EQ(sql.query("select transaction_id from queen.log_dlq_newest_v1($1, $2, 'timer')",
+                        {kTenant, queue})
+                  .column(0),
+              "timer");
+    EXPECT_EQ(txns({.partition = "p"}), "t") << "nobody knows where it would have gone";
+}
+
 TEST_F(Dlq, K44_ADeletedQueueTakesItsLettersAlong) {
     push("q", "p", {"x"});
     const std::string id = file({});
@@ -411,7 +450,11 @@ TEST_F(Dlq, K44_ADeletedQueueTakesItsLettersAlong) {
 class DlqPlan : public Dlq {
 protected:
     DlqPlan() : Dlq(Database::own), reader(connect()) {
-        sql.script("insert into queen.queues (name) values ('q'), ('other')");
+        sql.script(
+            "insert into queen.queues (name) values ('q'), ('other'); "
+            "insert into queen.log_dlq (queue_id, partition_id, partition_name, timer_key, "
+            "consumer_group, \"offset\", transaction_id, failed_at) select id, id, 'p7', 'k', "
+            "'__timer__', -1, 't', 'epoch' from queen.queues where name = 'q'");
     }
     /// One letter for each of some partitions, half of them the other queue's.
     void fill(int first, int last) {
@@ -455,7 +498,7 @@ TEST_F(DlqPlan, APageReadsWhatItShowsWhateverTheNumberOfLetters) {
         EXPECT_EQ(read("log_dlq", {.limit = 10, .offset = 40}), "60 0");
         EXPECT_EQ(read("log_dlq", {.to = second(500), .limit = 10}), "20 0");
         EXPECT_EQ(read("log_dlq", {.queue = nullptr, .limit = 10}), "30 0");
-        EXPECT_EQ(read("log_dlq", {.partition = "p7", .limit = 10}), "2 0");
+        EXPECT_EQ(read("log_dlq", {.partition = "p7", .limit = 10}), "4 0");
     };
     expect_pages();
     fill(1001, 100000);

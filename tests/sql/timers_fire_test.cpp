@@ -329,17 +329,65 @@ TEST_F(TimersFire, DeadLettersKeepWhatTheTimerWas) {
               R"({"_zstd": true, "_raw_b64": "e30=", "_encrypted": true} | "\u0000" | )"
               R"({"_raw_b64": "bm90IGpzb24="})");
     EXPECT_EQ(letters("encrypted::text"), "false | false | true | false | false | false");
-    EXPECT_EQ(sql.one("select concat_ws(' ', consumer_group, \"offset\", partition_id, "
-                      "producer_sub, error, retry_count, created_at, failed_at, message_id is not "
-                      "null) from queen.log_dlq where transaction_id = 't-a'"),
-              "__timer__ -1 00000000-0000-0000-0000-000000000000 sub it does not fit 1 2030-01-01 "
-              "00:00:00+00 2030-01-01 00:00:07+00 t");
+    EXPECT_EQ(
+        sql.one("select concat_ws(' ', consumer_group, \"offset\", partition_id = queue_id, "
+                "partition_name, timer_key, producer_sub, error, retry_count, created_at, "
+                "failed_at, message_id is not "
+                "null) from queen.log_dlq where transaction_id = 't-a'"),
+        "__timer__ -1 t p a sub it does not fit 1 2030-01-01 00:00:00+00 2030-01-01 00:00:07+00 "
+        "t");
     // As the list shows them.
     EXPECT_EQ(sql.one("select count(*) || ' ' || min(l.partition) || min(l.consumer_group) from "
                       "queen.log_dlq_list_v1($1, 'q', null, null, null, null, null, null, 100, 0, "
                       "100000) l",
                       {kTenant}),
-              "6 __timer__");
+              "6 p__timer__");
+}
+
+// A letter of a timer is named by queue and transaction, whoever else has such a transaction.
+TEST_F(TimersFire, LettersOfTimersAreThoseOfTheirQueueAlone) {
+    apply_call({{.key = "a", .txn = "t"},
+                {.key = "b", .partition = "r", .txn = "t"},
+                {.key = "a", .queue = "other", .txn = "t"}},
+               std::string(kTenant))
+        .run(sql);
+    apply_call({{.key = "a", .txn = "t"}}, kTenantB).run(sql);
+    sql.script("update queen.log_timers set attempts = 5");
+    EXPECT_EQ(sql.one("select queen.log_timers_dlq_v1(array[$1::uuid, $1, $1, $2], array['q', 'q', "
+                      "'other', 'q'], array['a', 'b', 'a', 'a'], 5)",
+                      {kTenant, kTenantB}),
+              "4");
+    const auto queue_id = [&](std::string_view tenant, const std::string& queue) {
+        return sql.one("select id from queen.queues where tenant_id = $1 and name = $2",
+                       {tenant, queue});
+    };
+    const auto list = [&](SqlArg queue, const std::string& partition) {
+        return sql
+            .query("select total || ' ' || queue || ' ' || partition || ' ' || timer_key || "
+                   "(partition_id = $3)::text from queen.log_dlq_list_v1($1, $2, null, $4, "
+                   "null, null, null, null, 100, 0, 100000) l where id is not null order by 1",
+                   {kTenant, queue, queue_id(kTenant, "q"), partition})
+            .column(0);
+    };
+    EXPECT_EQ(list("q", "r"), "1 q r btrue");
+    EXPECT_EQ(list("q", "p"), "1 q p atrue");
+    EXPECT_EQ(list(nullptr, "p"), "2 other p afalse 2 q p atrue");
+    EXPECT_EQ(list("q", "x"), "");
+    const auto newest = [&](std::string_view tenant, const std::string& id) {
+        return sql.query("select queue from queen.log_dlq_newest_v1($1, $2, 't')", {tenant, id})
+            .column(0);
+    };
+    EXPECT_EQ(newest(kTenant, queue_id(kTenant, "q")), "q");
+    EXPECT_EQ(newest(kTenant, queue_id(kTenant, "other")), "other");
+    EXPECT_EQ(newest(kTenant, queue_id(kTenantB, "q")), "");
+    EXPECT_EQ(newest(kTenant, "00000000-0000-0000-0000-000000000000"), "");
+    const auto remove = [&](std::string_view tenant, const std::string& id) {
+        return sql.one("select queen.delete_message_v1($1, $2, 't')", {tenant, id});
+    };
+    EXPECT_EQ(remove(kTenant, "00000000-0000-0000-0000-000000000000"), "0");
+    EXPECT_EQ(remove(kTenant, queue_id(kTenantB, "q")), "0");
+    EXPECT_EQ(remove(kTenant, queue_id(kTenant, "q")), "2");
+    EXPECT_EQ(sql.integer("select count(*) from queen.log_dlq"), 2);
 }
 
 // A letter of a timer has no partition, so it keeps none from being cleaned up.

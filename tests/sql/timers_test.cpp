@@ -322,5 +322,39 @@ TEST_F(Timers, TheTableIsAsDescribed) {
                 StartsWith("fillfactor=70"));
 }
 
+// ST-11
+TEST_F(Timers, AreCountedForTheListOfQueuesEachFiveMinutes) {
+    const auto figures = [&](std::string_view tenant) {
+        return sql.one("select (l -> 'timerRows')::text || ' ' || (l -> 'timerBytes')::text from "
+                       "queen.list_queues_v1($1) l",
+                       {tenant});
+    };
+    const auto refresh = [&] { return sql.one("select queen.refresh_timer_stats_v1()"); };
+    EXPECT_EQ(refresh(), "t");
+    EXPECT_EQ(figures(kTenant), "0 0");
+    apply_call({{.key = "a", .payload = "12345"}, {.key = "b", .queue = "r", .payload = "1"}})
+        .run(sql);
+    apply_call({{.key = "a", .payload = std::string(100'000, ' ') + "1"}}, kTenantB).run(sql);
+    EXPECT_EQ(figures(kTenant), "0 0") << "asking counts nothing";
+    EXPECT_EQ(refresh(), "t");
+    EXPECT_EQ(figures(kTenant), "2 6");
+    EXPECT_EQ(figures(kTenantB), "1 100001");
+    apply_call({cancel_of("a")}).run(sql);
+    apply_call({cancel_of("a")}, kTenantB).run(sql);
+    clock(299);
+    EXPECT_EQ(refresh(), "f");
+    EXPECT_EQ(figures(kTenant), "2 6");
+    clock(301);
+    EXPECT_EQ(refresh(), "t");
+    EXPECT_EQ(figures(kTenant), "1 1");
+    EXPECT_EQ(figures(kTenantB), "0 0");
+    clock(601);
+    SqlSession other = connect();
+    other.script("begin; select queen.refresh_timer_stats_v1()");
+    EXPECT_EQ(refresh(), "f") << "somebody does";
+    other.script("rollback");
+    EXPECT_EQ(refresh(), "t");
+}
+
 } // namespace
 } // namespace queen::test

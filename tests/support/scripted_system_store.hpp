@@ -15,6 +15,7 @@ public:
     Hook<Done<StatisticsState>> on_statistics_state;
     Hook<std::optional<Uuid>, std::int32_t, Done<StatisticsStep>> on_refresh_statistics;
     Hook<std::chrono::milliseconds, Done<void>> on_statistics_refreshed;
+    Hook<Done<void>> on_refresh_timer_statistics;
     Hook<std::string, Done<std::string>> on_cached_queues;
     Hook<std::string, Done<std::string>> on_cached_overview;
     Hook<CountDelta, Done<void>> on_add_counts;
@@ -35,6 +36,9 @@ public:
     }
     void statistics_refreshed(Deadline, std::chrono::milliseconds took, Done<void> done) override {
         call_hook(on_statistics_refreshed, took, std::move(done));
+    }
+    void refresh_timer_statistics(Deadline, Done<void> done) override {
+        call_hook(on_refresh_timer_statistics, std::move(done));
     }
     void cached_queues(Deadline, std::string tenant, Done<std::string> done) override {
         call_hook(on_cached_queues, std::move(tenant), std::move(done));

@@ -205,6 +205,20 @@ TEST_F(DeadLettersTest, K41_APageByOffsetGoesOnWhereTheOneBeforeEnded) {
     EXPECT_FALSE(asked[4].after) << "a mark ages";
 }
 
+TEST_F(DeadLettersTest, TM11_ATimersLetterAloneHasATimersKey) {
+    letters_.on_list = [&](const LetterQuery&, const auto& done) {
+        LetterPage page;
+        page.letters = {letter(), letter()};
+        page.letters[0].partition = "there";
+        page.letters[0].timer_key = "a/\"b\"";
+        page.letters[1].partition = "here";
+        done(std::move(page));
+    };
+    const std::string body = list();
+    EXPECT_THAT(body, HasSubstr(R"("partition":"there","timerKey":"a/\"b\"","consumerGroup")"));
+    EXPECT_THAT(body, HasSubstr(R"("partition":"here","consumerGroup")"));
+}
+
 TEST_F(DeadLettersTest, FMT10_PayloadsAreShownAsTheyWereStored) {
     letters_.on_list = [&](const LetterQuery& query, const auto& done) {
         EXPECT_EQ(query.bytes, DeadLetters::kPageBytes);

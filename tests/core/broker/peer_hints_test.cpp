@@ -7,6 +7,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace queen::broker {
 namespace {
 
@@ -46,16 +49,24 @@ protected:
             log_.push_back(line);
         }
         void forget(std::string_view tenant, std::string_view queue, std::string_view) override {
-            log_.push_back("forget " + place(tenant, queue));
+            say("forget " + place(tenant, queue));
         }
         void configured(const plugin::Queue& queue, const plugin::QueueConfig& config) override {
-            log_.push_back("configured " + place(queue.tenant, queue.name) +
-                           " delay=" + std::to_string(config.delay / 1s) +
-                           " window=" + std::to_string(config.window / 1s));
+            say("configured " + place(queue.tenant, queue.name) +
+                " delay=" + std::to_string(config.delay / 1s) +
+                " window=" + std::to_string(config.window / 1s));
         }
         static std::string place(std::string_view tenant, std::string_view queue) {
             return std::string(tenant.substr(0, 1)) + "/" + std::string(queue);
         }
+
+        void say(const std::string& line) {
+            if (line == fails) {
+                throw std::runtime_error(line);
+            }
+            log_.push_back(line);
+        }
+        std::string fails{}; ///< what it throws at
 
     private:
         std::vector<std::string>& log_;
@@ -330,14 +341,127 @@ TEST_F(PeerHintsTest, ALongBatchIsWorkedInPartsSoThatOthersGetAWorkerInBetween) 
 
 TEST_F(PeerHintsTest, SettingsThatWaitToBeReadHaveABound) {
     make({.config_reads = 1});
-    int reads = 0;
-    store_.on_reseed_page = [&](const ReseedQuery&, const auto&) { ++reads; };
+    std::vector<Done<ReseedPage>> reads;
+    store_.on_reseed_page = [&](const ReseedQuery&, const auto& done) { reads.push_back(done); };
     hear({hint_of(HintKind::configured, kDefault, "q"),
           hint_of(HintKind::configured, kDefault, "r"),
           hint_of(HintKind::configured, kDefault, "r"),
           hint_of(HintKind::configured, kDefault, "s")});
-    EXPECT_EQ(reads, 1);
+    EXPECT_EQ(reads.size(), 1u);
     EXPECT_EQ(hints_->stats().overflowed.value(), 1u) << "r waits, s has no room";
+}
+
+// ---- what costs too much, and what goes wrong ---------------------------------------------------
+
+TEST_F(PeerHintsTest, ME13_AFrameForThousandsOfTenantsIsNotMultipliedAndHoldsAWorkerForAPartOnly) {
+    constexpr int kTenants = 5'000;
+    constexpr int kPartitions = 20;
+    make({.tenants = true});
+    for (int i = 0; i < kTenants; ++i) {
+        const auto digits = std::to_string(i);
+        pops_.configured("11111111-1111-1111-1111-" + std::string(12 - digits.size(), '0') + digits,
+                         "q", {});
+    }
+    std::vector<std::string> names;
+    for (int i = 0; i < kPartitions; ++i) {
+        names.push_back("p" + std::to_string(i));
+    }
+    std::vector<plugin::Hint> frame;
+    for (const auto& name : names) {
+        frame.push_back(hint_of(HintKind::stored, "", "q", name));
+    }
+    hints_->heard(frame);
+    std::size_t most = 0;
+    for (std::size_t before = 0; workers_.run_one(); before = log_.size()) {
+        most = std::max(most, log_.size() - before);
+    }
+    EXPECT_THAT(log_, testing::Each("forget 1/q")) << "all of it is to be looked at";
+    EXPECT_EQ(log_.size(), 2u * kTenants) << "once by each of the two sources";
+    log_.clear();
+    hear({hint_of(HintKind::stored, "", "q", "p"), hint_of(HintKind::stored, "", "q", "r")});
+    EXPECT_THAT(log_, testing::Each("mark 1/q p r")) << "few are told one by one";
+    EXPECT_EQ(log_.size(), 2u * kTenants);
+    log_.clear();
+    for (const auto kind : {HintKind::moved, HintKind::deleted}) {
+        frame.clear();
+        for (const auto& name : names) {
+            const std::string_view group = kind == HintKind::moved ? name : std::string_view();
+            frame.push_back(hint_of(kind, "", "q", name, group));
+        }
+        hints_->heard(frame);
+        for (std::size_t before = log_.size(); workers_.run_one(); before = log_.size()) {
+            most = std::max(most, log_.size() - before);
+        }
+    }
+    EXPECT_EQ(log_.size(), 1u + 2u * kTenants) << "repairs are read, and each is told once";
+    EXPECT_LE(most, 2u * 4'096) << "of one task";
+}
+
+TEST_F(PeerHintsTest, ASourceThatThrowsCostsItsOwnHintAndNothingAfterIt) {
+    make();
+    listener_->fails = "forget 0/bad";
+    hints_->heard({{hint_of(HintKind::moved, kDefault, "m", "", "g"),
+                    hint_of(HintKind::deleted, kDefault, "bad"),
+                    hint_of(HintKind::deleted, kDefault, "good")}});
+    EXPECT_THROW(workers_.run_one(), std::runtime_error);
+    workers_.run_all();
+    EXPECT_THAT(log_, ElementsAre("forget 0/good", "forget 0/good", "read repairs"));
+    log_.clear();
+    hints_->heard(std::vector(5'000, hint_of(HintKind::deleted, kDefault, "bad")));
+    hints_->heard({{hint_of(HintKind::deleted, kDefault, "good")}});
+    int thrown = 0;
+    while (workers_.pending() > 0) {
+        try {
+            workers_.run_one();
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+    }
+    EXPECT_EQ(thrown, 5'000);
+    EXPECT_THAT(log_, ElementsAre("forget 0/good", "forget 0/good"));
+    hear({hint_of(HintKind::deleted, kDefault, "good")});
+    EXPECT_EQ(log_.size(), 4u) << "and the next frame is heard";
+}
+
+TEST_F(PeerHintsTest, SettingsAreReadOnWhoeverThrows) {
+    make();
+    listener_->fails = "configured 0/b delay=0 window=0";
+    std::vector<std::string> asked;
+    store_.on_reseed_page = [&](const ReseedQuery& query, const Done<ReseedPage>& done) {
+        asked.push_back(query.queue);
+        if (query.queue == "a") {
+            throw std::runtime_error("no memory");
+        }
+        ReseedPage page;
+        page.exists = true;
+        done(page);
+    };
+    hints_->heard({{hint_of(HintKind::configured, kDefault, "a"),
+                    hint_of(HintKind::configured, kDefault, "b"),
+                    hint_of(HintKind::configured, kDefault, "c")}});
+    int thrown = 0;
+    while (workers_.pending() > 0) {
+        try {
+            workers_.run_one();
+        } catch (const std::runtime_error&) {
+            ++thrown;
+        }
+    }
+    EXPECT_EQ(thrown, 2);
+    EXPECT_THAT(asked, ElementsAre("a", "b", "c"));
+    EXPECT_THAT(log_,
+                ElementsAre("configured 0/c delay=0 window=0", "configured 0/c delay=0 window=0"));
+    hear({hint_of(HintKind::configured, kDefault, "c")});
+    EXPECT_EQ(asked.size(), 4u);
+}
+
+TEST_F(PeerHintsTest, AnAnswerThatIsDroppedDoesNotKeepOtherSettingsFromBeingRead) {
+    make();
+    int asked = 0;
+    store_.on_reseed_page = [&](const ReseedQuery&, const auto&) { ++asked; };
+    hear({hint_of(HintKind::configured, kDefault, "q"),
+          hint_of(HintKind::configured, kDefault, "r")});
+    EXPECT_EQ(asked, 2);
 }
 
 TEST_F(PeerHintsTest, NothingIsDoneAfterTheEnd) {

@@ -1,7 +1,8 @@
 // F-44: transactions that move cursors begin and commit in any order, readers read at any moment
 // and sometimes fail. Whatever a transaction moved is told to every broker by the read after its
-// commit, and told no more than there were reasons for. A poke makes a read that begins after it,
-// and leaves one read or one timer.
+// commit, and told no more than there were reasons for. One whose telling throws keeps no other
+// from it for more than one read, and ends nothing. A poke makes a read that begins after it, and
+// leaves one read or one timer.
 #include "broker/repairs.hpp"
 #include "support/manual_clock.hpp"
 #include "support/manual_ticker.hpp"
@@ -13,6 +14,9 @@
 
 #include <map>
 #include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace queen::broker {
 namespace {
@@ -20,14 +24,14 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Step {
-    enum Kind { begin, commit, tick, work, poke, answer, fail, pass, prune, kinds };
+    enum Kind { begin, commit, tick, work, poke, answer, blow, fail, pass, prune, kinds };
     int kind;
     std::uint8_t pick;
 };
 
 std::ostream& operator<<(std::ostream& out, const Step& step) {
     static constexpr const char* kNames[] = {"begin",  "commit", "tick", "work", "poke",
-                                             "answer", "fail",   "pass", "prune"};
+                                             "answer", "blow",   "fail", "pass", "prune"};
     return out << kNames[step.kind] << '#' << int{step.pick};
 }
 
@@ -109,6 +113,7 @@ public:
             return;
         }
         told_.clear();
+        delayed_.clear();
         const auto owed = std::exchange(seen_owed_, {});
         const auto changes = std::exchange(seen_changes_, 0);
         auto done = std::exchange(reading_, nullptr);
@@ -117,6 +122,36 @@ public:
         for (const auto& [queue, partition] : owed) {
             RC_ASSERT(told_.contains({queue, "*"}) || told_.contains({queue, partition}));
         }
+        goes_on();
+    }
+    /// The telling of one queue's repair throws, if it comes to that.
+    void blow(std::uint8_t pick) {
+        if (!reading_) {
+            return;
+        }
+        const std::string bad = pick % 2 == 0 ? "q" : "r";
+        bad_ = &bad;
+        told_.clear();
+        const auto delayed = std::exchange(delayed_, {});
+        const auto owed = std::exchange(seen_owed_, {});
+        const auto changes = std::exchange(seen_changes_, 0);
+        auto done = std::exchange(reading_, nullptr);
+        try {
+            done(std::vector<Repair>(snapshot_));
+        } catch (const std::runtime_error& thrown) { // as the executor's loop does
+            RC_ASSERT(std::string_view(thrown.what()) == "no memory");
+        }
+        bad_ = nullptr;
+        for (const auto& [queue, partition] : owed) {
+            if (!told_.contains({queue, "*"}) && !told_.contains({queue, partition})) {
+                RC_ASSERT(!delayed.contains(queue) || queue == bad);
+                if (queue != bad) {
+                    delayed_.insert(queue);
+                }
+                (reading_ ? seen_owed_ : owed_).insert({queue, partition});
+            }
+        }
+        (reading_ ? seen_changes_ : changes_) += changes; // another read may have begun
         goes_on();
     }
     void fail() {
@@ -156,6 +191,9 @@ private:
     std::size_t changes_ = 0;             ///< since the last answer
     std::set<std::pair<std::string, std::string>> owed_, seen_owed_, told_;
 
+    const std::string* bad_ = nullptr; ///< queue whose telling throws
+    std::set<std::string> delayed_;    ///< queues that another one kept from it
+
     test::ManualClock clock_;
     test::ManualTicker ticker_{clock_};
     test::ManualWorkers workers_;
@@ -164,6 +202,9 @@ private:
     std::shared_ptr<RepairReader> reader_ =
         RepairReader::make(store_, ticker_, workers_, clock_,
                            [this](const Repair& repair) {
+                               if (bad_ != nullptr && repair.queue == *bad_) {
+                                   throw std::runtime_error("no memory");
+                               }
                                told_.insert({repair.queue, repair.partition.value_or("*")});
                            },
                            {.interval = 5s, .wait = 1s});
@@ -195,6 +236,9 @@ RC_GTEST_PROP(Repairs, F44_NoRepairIsMissedWhateverOrderTheyCommitIn, ()) {
             break;
         case Step::answer:
             world.answer();
+            break;
+        case Step::blow:
+            world.blow(step.pick);
             break;
         case Step::fail:
             world.fail();

@@ -24,6 +24,10 @@ protected:
             noted_.push_back(took);
             done({});
         };
+        store_.on_refresh_timer_statistics = [this](const Done<void>& done) {
+            timers_counted_after_.push_back(noted_.size());
+            done(counting_);
+        };
         store_.on_statistics_state = [this](const Done<StatisticsState>& done) { done(state_); };
     }
     Done<Refreshed> heard() {
@@ -46,6 +50,8 @@ protected:
     StatisticsState state_;
     std::vector<std::pair<std::optional<Uuid>, Done<StatisticsStep>>> steps_;
     std::vector<std::chrono::milliseconds> noted_;
+    std::vector<std::size_t> timers_counted_after_; ///< as many that were noted
+    Result<void> counting_;
     std::vector<Result<Refreshed>> heard_;
     FigureReads reads_{clock_, 30s};
     Statistics statistics_{store_, reads_, clock_, {}};
@@ -74,6 +80,25 @@ TEST_F(StatisticsTest, AFailedStepEndsItAndTheAgeStays) {
     steps_.clear();
     statistics_.refresh(heard());
     EXPECT_EQ(steps_.size(), 1u) << "the next one begins anew";
+}
+
+// ST-11
+TEST_F(StatisticsTest, TimersAreCountedAfterTheFiguresOfQueuesHaveTheirPlace) {
+    statistics_.refresh(heard());
+    step(false);
+    EXPECT_TRUE(timers_counted_after_.empty());
+    step(true);
+    EXPECT_EQ(timers_counted_after_, std::vector<std::size_t>{1});
+    ASSERT_EQ(heard_.size(), 1u);
+    EXPECT_TRUE(heard_[0]);
+    counting_ = fail(Errc::timeout, "too many");
+    statistics_.refresh(heard());
+    step(true);
+    ASSERT_EQ(heard_.size(), 2u);
+    EXPECT_EQ(heard_[1].error().message, "too many") << "somebody hears of it";
+    EXPECT_EQ(noted_.size(), 2u);
+    statistics_.refresh(heard());
+    EXPECT_EQ(steps_.size(), 1u);
 }
 
 // K30: nobody hears of figures older than his question, and a crowd costs two refreshes.

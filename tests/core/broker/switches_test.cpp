@@ -188,5 +188,37 @@ TEST_F(SwitchesTest, ARefreshReadsNowAndOnceMoreForThoseThatCameMeanwhile) {
     EXPECT_EQ(reads.size(), 4u) << "nothing begins after the end";
 }
 
+// A peer's hint that meets a set of ours: its read may be older than the set, and is not the last.
+TEST_F(SwitchesTest, ARefreshThatMeetsASetReadsAgainWhenTheSetsAreOver) {
+    std::vector<Done<SwitchStates>> reads;
+    std::vector<Done<void>> sets;
+    system_.on_read_switches = [&](const Done<SwitchStates>& done) { reads.push_back(done); };
+    system_.on_set_switch = [&](SwitchKey, bool, const Done<void>& done) { sets.push_back(done); };
+    const SwitchStates there{.pop_maintenance = true, .timers_fire = false};
+    switches_.start([](const Result<void>&) {});
+    reads[0](SwitchStates{});
+    const auto set = [&] { switches_.pause_pops(true, [](const Result<SwitchStates>&) {}); };
+    set();
+    switches_.refresh();
+    ASSERT_EQ(reads.size(), 2u);
+    reads[1](SwitchStates{.timers_fire = false});
+    EXPECT_TRUE(switches_.timers_fire()) << "it may be older than the set";
+    sets[0]({});
+    ASSERT_EQ(reads.size(), 3u);
+    reads[2](there);
+    EXPECT_EQ(switches_.known(), there);
+
+    set();
+    switches_.refresh();
+    sets[1]({});
+    reads[3](SwitchStates{}); // the set is over, yet it may be older
+    EXPECT_EQ(switches_.known(), there);
+    ASSERT_EQ(reads.size(), 5u);
+    reads[4](SwitchStates{});
+    EXPECT_EQ(switches_.known(), SwitchStates{});
+    EXPECT_EQ(reads.size(), 5u);
+    switches_.stop();
+}
+
 } // namespace
 } // namespace queen::broker

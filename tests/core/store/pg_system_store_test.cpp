@@ -59,6 +59,7 @@ TEST_F(PgSystemStoreTest, StatisticsAreRefreshedAndRead) {
     }));
     EXPECT_GE(state().age, std::chrono::milliseconds(1500));
     EXPECT_EQ(state().took, std::chrono::milliseconds(1500));
+    EXPECT_TRUE(wait_for<void>([&](auto done) { store_.refresh_timer_statistics(kNever, done); }));
     const auto list = wait_for<std::string>(
         [&](auto done) { store_.cached_queues(kNever, std::string(kDefaultTenant), done); });
     EXPECT_THAT(*list, HasSubstr("\"queueCount\": 0"));

@@ -105,6 +105,7 @@ TEST(Router, EveryRouteOfTheApiHasAnEntry) {
     api.system.on_refresh_statistics = [](const auto&, std::int32_t, const auto& done) {
         done(StatisticsStep{});
     };
+    api.system.on_refresh_timer_statistics = [](const Done<void>& done) { done({}); };
     api.system.on_statistics_refreshed = [](auto, const Done<void>& done) { done({}); };
     for (const Asked& asked : kServed) {
         const int status = api.ask(asked.method, asked.path, "{}").status;

@@ -205,6 +205,7 @@ TEST_F(SystemRoutes, ARefreshGoesOverAllQueuesAndSaysWhatItDid) {
                             .written = 3,
                             .next = after ? std::nullopt : std::optional(half)});
     };
+    api.system.on_refresh_timer_statistics = [](const Done<void>& done) { done({}); };
     api.system.on_statistics_refreshed = [](std::chrono::milliseconds, const Done<void>& done) {
         done({});
     };

@@ -47,6 +47,31 @@ TEST_F(FloorTest, OneWalkAtATime) {
     EXPECT_EQ(floor->due(), SteadyTime::max());
 }
 
+TEST_F(FloorTest, AHastenedWalkComesSoonAndOnlyOnce) {
+    walk(1);
+    const SteadyTime began = now;
+    now += 1s;
+    floor->hasten(now);
+    floor->hasten(now);
+    EXPECT_EQ(floor->due(), began + ReseedFloor::kHastened);
+    wait_until_due();
+    walk(1);
+    EXPECT_EQ(floor->due(), now + 30s);
+    now += 20s;
+    floor->hasten(now);
+    EXPECT_EQ(floor->due(), now);
+    ASSERT_TRUE(floor->start(now, ++ticket));
+    now += 1s;
+    floor->hasten(now); // the one under way may have passed it
+    floor->done(ticket, true, now);
+    EXPECT_EQ(floor->due(), now - 1s + ReseedFloor::kHastened);
+    wait_until_due();
+    walk(1, false);
+    const SteadyTime retry = floor->due();
+    floor->hasten(now);
+    EXPECT_EQ(floor->due(), retry) << "a store that fails is not asked more often";
+}
+
 TEST_F(FloorTest, ASmallQueueIsWalkedWholeEachInterval) {
     walk(1);
     for (int i = 0; i < 20; ++i) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +54,34 @@ TEST(Interner, KeepsNamesByteForByte) {
     for (std::size_t i = 0; i < names.size(); ++i) {
         EXPECT_EQ(name_of(interner, static_cast<Interner::Index>(i)), names[i]);
     }
+}
+
+std::vector<Interner::Index> hear(Interner& interner, const std::vector<std::string>& names) {
+    std::vector<Interner::Index> out(names.size());
+    const auto refused = interner.intern_hearsay(
+        names.size(), [&](std::size_t i) { return std::string_view(names[i]); }, out.data());
+    EXPECT_EQ(static_cast<std::size_t>(std::count(out.begin(), out.end(), Interner::kNone)),
+              refused);
+    return out;
+}
+
+TEST(Interner, HL27_HearsayHasABoundAndWhatIsProvenNeedsNoRoom) {
+    Totals totals;
+    Interner interner(totals, 2);
+    interner.intern("known", id_of(1));
+    EXPECT_EQ(hear(interner, {"a", "known", "b", "a", "c"}),
+              (std::vector<Interner::Index>{1, 0, 2, 1, Interner::kNone}));
+    interner.intern("c", {}); // somebody here says so
+    EXPECT_EQ(hear(interner, {"c", "d"}), (std::vector<Interner::Index>{3, Interner::kNone}));
+    interner.remember(std::vector<Interner::Known>{{1, id_of(2)}}); // a claim found it
+    EXPECT_EQ(hear(interner, {"d", "e"}), (std::vector<Interner::Index>{4, Interner::kNone}));
+    interner.not_found(std::vector<Interner::Index>{0, 2, 2});
+    EXPECT_TRUE(interner.haunted());
+    interner.intern("b", {}); // it is there after all
+    EXPECT_FALSE(interner.haunted());
+    EXPECT_EQ(hear(interner, {"f"}), std::vector<Interner::Index>{5});
+    EXPECT_FALSE(interner.haunted()) << "full, yet nobody looked for them";
+    EXPECT_EQ(interner.size(), 6u);
 }
 
 TEST(Interner, ATextStaysWhereItIsWhileOthersCome) {

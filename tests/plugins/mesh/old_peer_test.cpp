@@ -129,14 +129,14 @@ TEST_F(OldPeer, F66_AnOldBrokerHearsItsOwnFormat) {
         advance(secret.empty() ? 0ms : 1'000ms); // it says nothing: then it is an old one
         ASSERT_TRUE(until([&] { return node.listened(); }));
 
-        for (const Hint& each :
-             {stored("q", "p"), configured("q"), deleted("q"), switched("maintenance", true),
-              switched("pop_maintenance", false), moved("q", "p", "g")}) {
+        for (const Hint& each : {stored("q", "p"), configured("q"), deleted("q"),
+                                 switched("maintenance", true), switched("pop_maintenance", false),
+                                 switched("timers_schedule", false), moved("q", "p", "g")}) {
             node.network.outbox().publish(std::span(&each, 1));
         }
-        ASSERT_TRUE(until([&] { return old->frames().size() >= 8; }));
-        advance(20ms);
         ASSERT_TRUE(until([&] { return old->frames().size() >= 9; }));
+        advance(20ms);
+        ASSERT_TRUE(until([&] { return old->frames().size() >= 10; }));
         std::vector<std::string> got = old->frames();
         got.erase(got.begin()); // the hello
         const std::string names = R"("queue":"q","partition":"p","tenant":")" + kT + "\"";
@@ -148,7 +148,9 @@ TEST_F(OldPeer, F66_AnOldBrokerHearsItsOwnFormat) {
                            "\3{\"server_id\":\"new\"}", "\2{\"items\":[" + plain + "]}",
                            "\x0a{\"queue\":\"q\",\"tenant\":\"" + kT + "\"}",
                            "\x0b{\"queue\":\"q\",\"tenant\":\"" + kT + "\"}",
-                           "\x28{\"enabled\":true}", "\x29{\"enabled\":false}", "@" + grouped}));
+                           "\x28{\"enabled\":true}", "\x29{\"enabled\":false}",
+                           "C{\"subject\":\"timers_schedule\",\"enabled\":false}", // it skips both
+                           "@" + grouped}));
         EXPECT_TRUE(dirty == "\5{\"items\":[" + plain + "," + grouped + "]}" ||
                     dirty == "\5{\"items\":[" + grouped + "," + plain + "]}")
             << dirty;

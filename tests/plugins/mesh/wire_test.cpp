@@ -158,11 +158,12 @@ TEST(Wire, ME5_EachKindOfHintHasItsFrame) {
     const std::string tenant = ",\"tenant\":\"" + std::string(kTenant) + "\"";
     EXPECT_EQ(
         frames({configured("q"), deleted("q"), switched("maintenance", true),
-                switched("pop_maintenance", false), switched("something new", true),
+                switched("pop_maintenance", false), switched("timers_fire", false),
                 moved("q", "", "g"), moved("q", "p", "g"), stored("q", "p1"), stored("q", "p2")}),
         (std::vector<std::string>{
             "\x0a{\"queue\":\"q\"" + tenant + "}", "\x0b{\"queue\":\"q\"" + tenant + "}",
             "\x28{\"enabled\":true}", "\x29{\"enabled\":false}",
+            "\x43{\"subject\":\"timers_fire\",\"enabled\":false}",
             "\x40{\"queue\":\"q\"" + tenant + ",\"group\":\"g\"}",
             "\x40{\"queue\":\"q\",\"partition\":\"p\"" + tenant + ",\"group\":\"g\"}",
             "\2{\"items\":[{\"queue\":\"q\",\"partition\":\"p1\"" + tenant +

@@ -310,7 +310,9 @@ typedef struct queen_hint {
     queen_str queue;
     queen_str partition;
     queen_str group;
-    queen_str subject; /* QUEEN_HINT_SWITCHED: "maintenance" (pushes) or "pop_maintenance" */
+    /* QUEEN_HINT_SWITCHED: "maintenance" (pushes), "pop_maintenance", "timers_schedule",
+     * "timers_fire"; others may come, and are carried like these. */
+    queen_str subject;
 } queen_hint;
 
 /* What a mesh knows of another broker. Views are valid during the call. */

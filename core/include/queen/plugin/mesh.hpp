@@ -22,7 +22,9 @@ struct Hint {
     std::string_view queue;
     std::string_view partition; ///< of stored and moved; empty: all
     std::string_view group;     ///< of moved
-    std::string_view subject;   ///< of switched: "maintenance" (pushes) or "pop_maintenance"
+    /// Of switched: "maintenance" (pushes), "pop_maintenance", "timers_schedule", "timers_fire";
+    /// others may come, and are carried like these.
+    std::string_view subject;
 };
 
 /// What a mesh knows of another broker.
