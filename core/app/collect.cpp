@@ -356,6 +356,7 @@ void collect_timers(Page& page, const broker::TimerFiring::Stats& stats,
     page.add(m::kTimersPoisoned, number(stats.poisoned));
     for (const auto& [tenant, lag] : stats.lag) {
         page.add(m::kTimersFireLag, {tenant, "0.5"}, quantile(lag, 0.5));
+        page.add(m::kTimersFireLag, {tenant, "0.95"}, quantile(lag, 0.95));
         page.add(m::kTimersFireLag, {tenant, "0.99"}, quantile(lag, 0.99));
     }
     page.add(m::kTimersLagDropped, number(stats.tenants_dropped));

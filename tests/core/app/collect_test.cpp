@@ -311,6 +311,7 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_timers_due_capped", "1"},
         {"queen_timers_oldest_late_seconds", "1.5"},
         {"queen_timers_fire_lag_seconds{tenant=\"t\",quantile=\"0.5\"}", "0.005"},
+        {"queen_timers_fire_lag_seconds{tenant=\"t\",quantile=\"0.95\"}", "0.05"},
         {"queen_timers_fire_lag_seconds{tenant=\"t\",quantile=\"0.99\"}", "0.05"},
         {"queen_timers_fire_lag_tenants_dropped_total", "123"},
         {"queen_sweeper_cycles_total{kind=\"timers\"}", "120"},
