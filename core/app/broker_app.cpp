@@ -56,6 +56,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     }
     if (parts.peer_hints) {
         parts.peer_hints->stop();
+        parts.missed_hints->stop();
     }
     if (parts.front) {
         parts.front->stop(grace);

@@ -71,6 +71,12 @@ pluginhost::HostServices PluginServices::services() {
                         peers->heard(hints);
                     }
                 },
+            .missed =
+                [this](std::string_view) {
+                    if (auto* const peers = hints_.load()) {
+                        peers->missed();
+                    }
+                },
             .conninfo = conninfo_};
 }
 

@@ -110,6 +110,13 @@ void PeerHints::heard(std::span<const plugin::Hint> hints) {
     }
 }
 
+void PeerHints::missed() {
+    stats_.missed.add();
+    if (told_.missed) {
+        told_.missed();
+    }
+}
+
 void PeerHints::stop() {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

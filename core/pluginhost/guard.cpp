@@ -84,6 +84,8 @@ std::string_view to_string(Call call) noexcept {
         return "scheduled";
     case Call::answered:
         return "answered";
+    case Call::missed:
+        return "missed";
     }
     return "";
 }
@@ -113,18 +115,18 @@ SteadyTime Guard::paused_until() const noexcept {
     return SteadyTime(Nanoseconds(paused_until_.load(std::memory_order_relaxed)));
 }
 
-bool Guard::stale_after_pause(std::string_view queue_key, std::string_view group) {
-    const std::uint64_t pauses = pauses_.load(std::memory_order_acquire);
-    if (pauses == 0) {
+bool Guard::stale(std::string_view queue_key, std::string_view group) {
+    const std::uint64_t outdated = outdated_.load(std::memory_order_acquire);
+    if (outdated == 0) {
         return false;
     }
     std::string scope;
     scope.reserve(queue_key.size() + 1 + group.size());
     scope.append(queue_key).append(1, '\x1f').append(group);
     const std::lock_guard lock(mutex_);
-    if (refreshed_for_ != pauses || refreshed_.size() >= kMostRefreshed) {
+    if (refreshed_for_ != outdated || refreshed_.size() >= kMostRefreshed) {
         refreshed_.clear();
-        refreshed_for_ = pauses;
+        refreshed_for_ = outdated;
     }
     return refreshed_.insert(std::move(scope)).second;
 }
@@ -155,6 +157,7 @@ void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept 
         return; // a call that began before the pause, or one that lost the race to open it
     }
     pauses_.fetch_add(1, std::memory_order_release);
+    outdate();
     count(Fault::paused, to_string(call));
 }
 

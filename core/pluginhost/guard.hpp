@@ -63,8 +63,9 @@ enum class Call {
     peers,
     scheduled,
     answered,
+    missed,
 };
-inline constexpr std::size_t kCalls = 17;
+inline constexpr std::size_t kCalls = 18;
 std::string_view to_string(Call call) noexcept;
 
 struct GuardLimits {
@@ -108,8 +109,11 @@ public:
     /// True while the plugin is to be left alone.
     bool paused() const noexcept;
     SteadyTime paused_until() const noexcept;
-    /// True exactly once per scope after each pause: what the source knew of it is stale.
-    bool stale_after_pause(std::string_view queue_key, std::string_view group);
+    /// True exactly once per scope after each pause or outdate(): what the source knew of it is
+    /// stale.
+    bool stale(std::string_view queue_key, std::string_view group);
+    /// What the source knows is stale, of every scope.
+    void outdate() noexcept { outdated_.fetch_add(1, std::memory_order_release); }
 
     void count(Fault fault, std::string_view detail, std::uint64_t times = 1) noexcept;
     FaultCounts counts() const noexcept;
@@ -127,9 +131,10 @@ private:
     std::array<std::atomic<std::uint32_t>, kCalls> slow_in_a_row_{};
     std::atomic<std::int64_t> paused_until_{INT64_MIN};
     std::atomic<std::uint64_t> pauses_{0};
+    std::atomic<std::uint64_t> outdated_{0}; ///< times: by pauses and otherwise
 
     std::mutex mutex_;
-    std::uint64_t refreshed_for_ = 0;           ///< the pause that refreshed_ belongs to
+    std::uint64_t refreshed_for_ = 0;           ///< that time of outdated_ refreshed_ belongs to
     std::unordered_set<std::string> refreshed_; ///< scopes looked at since
 };
 

@@ -33,6 +33,9 @@ struct HostServices {
     /// The mesh of that name heard hints of a peer; they are valid during the call. From its
     /// start() to the end of its stop().
     std::function<void(std::string_view plugin, std::span<const plugin::Hint>)> heard = {};
+    /// The mesh of that name may have lost hints of peers. From its start() to the end of its
+    /// stop().
+    std::function<void(std::string_view plugin)> missed = {};
     /// For libpq: lets plugins open connections of their own to the database. Empty: none may.
     std::string conninfo = {};
 };

@@ -42,8 +42,18 @@ std::optional<ReseedFloor::Walk> ReseedFloor::start(SteadyTime now, plugin::Tick
     walk_ = Walk{ticket, full_is_due(now) ? Nanoseconds(0) : window_};
     walk_began_ = now;
     walk_pages_ = 0;
+    again_ = false;
     set_due(SteadyTime::max());
     return walk_;
+}
+
+void ReseedFloor::hurry(SteadyTime now) {
+    const std::lock_guard lock(mutex_);
+    if (walk_) {
+        again_ = true;
+    } else {
+        set_due(std::min(due(), now));
+    }
 }
 
 bool ReseedFloor::page(plugin::Ticket ticket) {
@@ -77,7 +87,8 @@ ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, Ste
         small_ = walk_pages_ <= 1;
         warm_.store(true, std::memory_order_release);
     }
-    set_due(std::max(walk_began_ + intervals_.reseed + jitter_, now + kLeastRest));
+    const SteadyTime rested = now + kLeastRest;
+    set_due(again_ ? rested : std::max(walk_began_ + intervals_.reseed + jitter_, rested));
     return {Ended::complete, full, 0};
 }
 

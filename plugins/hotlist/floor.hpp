@@ -50,6 +50,10 @@ public:
     /// @return whether the page belongs to the walk under way
     bool page(plugin::Ticket ticket);
     Outcome done(plugin::Ticket ticket, bool complete, SteadyTime now);
+    /// The next walk is due at once; one under way may have passed what it is for, so another one
+    /// follows it. Of what kind it is does not change: a windowed one reaches back to before the
+    /// last.
+    void hurry(SteadyTime now);
 
     /// When start() has something to ask for; max() while a walk is under way.
     SteadyTime due() const noexcept {
@@ -92,6 +96,7 @@ private:
     std::optional<Walk> walk_;
     SteadyTime walk_began_{};
     std::uint64_t walk_pages_ = 0;
+    bool again_ = false;     ///< hurried during the walk
     SteadyTime last_full_{}; ///< when it was begun; meaningful once warm
     bool small_ = true;      ///< the last full walk needed one page at most
 };

@@ -74,7 +74,8 @@ protected:
         hints_ = std::make_unique<PeerHints>(
             store_, pops_, announcer_, parking_, encryption_, workers_, clock_,
             PeerHints::Told{.moved = [this] { log_.emplace_back("read repairs"); },
-                            .switched = [this] { log_.emplace_back("read switches"); }},
+                            .switched = [this] { log_.emplace_back("read switches"); },
+                            .missed = [this] { log_.emplace_back("missed"); }},
             options);
         return *hints_;
     }
@@ -347,6 +348,14 @@ TEST_F(PeerHintsTest, NothingIsDoneAfterTheEnd) {
     hints_->heard({{hint_of(HintKind::stored, kDefault, "q", "p")}});
     workers_.run_all();
     EXPECT_THAT(log_, IsEmpty());
+}
+
+// MESH-4
+TEST_F(PeerHintsTest, WhatAMeshMayHaveLostIsCountedAndToldOnItsThread) {
+    make();
+    hints_->missed();
+    EXPECT_THAT(log_, ElementsAre("missed"));
+    EXPECT_EQ(hints_->stats().missed.value(), 1u);
 }
 
 } // namespace

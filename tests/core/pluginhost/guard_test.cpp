@@ -128,16 +128,16 @@ TEST_F(GuardTest, CallsThatEndDuringAPauseDoNotProlongIt) {
 }
 
 TEST_F(GuardTest, ScopesAreStaleOncePerPause) {
-    EXPECT_FALSE(guard_.stale_after_pause("q", "g")) << "never paused";
+    EXPECT_FALSE(guard_.stale("q", "g")) << "never paused";
     for (int pause = 0; pause < 2; ++pause) {
         for (int i = 0; i < 3; ++i) {
             spend(Call::peek, 2ms);
         }
         clock_.advance(10s);
-        EXPECT_TRUE(guard_.stale_after_pause("q", "g"));
-        EXPECT_FALSE(guard_.stale_after_pause("q", "g"));
-        EXPECT_TRUE(guard_.stale_after_pause("q", "other"));
-        EXPECT_TRUE(guard_.stale_after_pause("other", "g"));
+        EXPECT_TRUE(guard_.stale("q", "g"));
+        EXPECT_FALSE(guard_.stale("q", "g"));
+        EXPECT_TRUE(guard_.stale("q", "other"));
+        EXPECT_TRUE(guard_.stale("other", "g"));
     }
 }
 
