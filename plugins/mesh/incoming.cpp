@@ -24,9 +24,9 @@ bool is_nonce(std::string_view text) {
 
 } // namespace
 
-Incoming::Incoming(Context& context, Descriptor socket, std::string from, SteadyTime now)
-    : context_(context), socket_(std::move(socket)), from_(std::move(from)), since_(now),
-      reader_(kMaxUnproven), heard_(now),
+Incoming::Incoming(Context& context, Accepted accepted, SteadyTime now)
+    : context_(context), socket_(std::move(accepted.socket)), from_(std::move(accepted.from)),
+      host_(std::move(accepted.host)), since_(now), reader_(kMaxUnproven), heard_(now),
       allowance_(static_cast<double>(context.options.hints_per_second)), filled_(now),
       resume_(now) {
     key_ = context_.poller.add(socket_, Poller::kRead);
@@ -124,6 +124,12 @@ bool Incoming::handle(const FrameReader::Frame& frame, SteadyTime now) {
         return true;
     case State::proven:
         break;
+    }
+    // The peer writes its first frame once it sends us what it says, whatever protocol it is of:
+    // what it said before then is lost, what it says from then on comes.
+    if (!told_missed_) {
+        told_missed_ = true;
+        context_.host.missed();
     }
     if (!hints(frame)) {
         return reject(context_.figures.frames_bad, "sent a frame that is no JSON object", now);

@@ -4,6 +4,9 @@
 //                       `-> proven (without a secret, or with require_challenge off)
 //                       `-> ourselves (our own id: told so, and left to hang up)
 //
+// The first frame after that tells the broker that hints may have been missed: what the peer said
+// before there was this connection went nowhere.
+//
 // Until it is proven a connection gets 4 KiB of memory and the dead threshold's time, and what it
 // sends beside its handshake is ignored. Afterwards it lives for as long as it is heard from.
 #pragma once
@@ -20,10 +23,12 @@ namespace queen::mesh {
 /// @thread the mesh's own. Every call that returns false asks to be closed.
 class Incoming {
 public:
-    Incoming(Context& context, Descriptor socket, std::string from, SteadyTime now);
+    Incoming(Context& context, Accepted accepted, SteadyTime now);
 
     Poller::Key key() const noexcept { return key_; }
     bool proven() const noexcept { return state_ == State::proven; }
+    const std::string& server_id() const noexcept { return server_id_; } ///< once proven
+    const std::string& host() const noexcept { return host_; }           ///< without the port
     SteadyTime since() const noexcept { return since_; }
     std::size_t memory() const noexcept { return reader_.memory(); }
     SteadyTime due() const noexcept;
@@ -47,10 +52,11 @@ private:
 
     Context& context_;
     Descriptor socket_;
-    const std::string from_;
+    const std::string from_, host_;
     const SteadyTime since_;
     Poller::Key key_ = 0;
     State state_ = State::fresh;
+    bool told_missed_ = false;
     FrameReader reader_;
     std::string server_id_, hello_nonce_, challenge_nonce_;
     SteadyTime heard_;

@@ -150,7 +150,11 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
     }
     Incoming& connection = *found->second;
     const std::size_t before = connection.memory();
+    const bool known = connection.proven();
     const bool keep = connection.event(now);
+    if (keep && !known && connection.proven()) {
+        dial_back(connection, now);
+    }
     memory_ += connection.memory() - before;
     if (keep && memory_ > options_.receive_bytes && connection.memory() > before) {
         figures_.crowded.add();
@@ -159,6 +163,17 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
         drop(key);
     } else if (!keep) {
         drop(key);
+    }
+}
+
+/// Who can dial us can be dialled, most likely: it restarted, or the line is back. It is one of our
+/// peers by the id that answered there before, else by its address, which several may share.
+void Network::dial_back(const Incoming& connection, SteadyTime now) {
+    const auto peer = roster_.find(connection.server_id());
+    for (std::size_t i = 0; i < outgoing_.size(); ++i) {
+        if (peer ? *peer == i : outgoing_[i]->is_at(connection.host())) {
+            outgoing_[i]->hurry(now);
+        }
     }
 }
 
@@ -177,8 +192,7 @@ void Network::accept_all(SteadyTime now) {
         if (!make_room(now)) {
             continue; // closed by leaving the scope
         }
-        auto made = std::make_unique<Incoming>(context_, std::move(accepted.socket),
-                                               std::move(accepted.from), now);
+        auto made = std::make_unique<Incoming>(context_, std::move(accepted), now);
         memory_ += made->memory();
         const Poller::Key key = made->key();
         incoming_.emplace(key, std::move(made));

@@ -50,6 +50,7 @@ private:
     void tick(SteadyTime now);
     Nanoseconds until_due(SteadyTime now, Nanoseconds most) const;
     void serve(const epoll_event& event, SteadyTime now);
+    void dial_back(const Incoming& connection, SteadyTime now);
     void accept_all(SteadyTime now);
     bool make_room(SteadyTime now);
     void take_mail(SteadyTime now);

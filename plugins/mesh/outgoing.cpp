@@ -327,6 +327,18 @@ void Outgoing::lose(const std::string& why, SteadyTime now) {
     wait_longer(now);
 }
 
+void Outgoing::hurry(SteadyTime now) {
+    if (state_ == State::idle && now >= hurry_again_) {
+        hurry_again_ = now + context_.options.last_retry;
+        due_ = now;
+    }
+}
+
+bool Outgoing::is_at(std::string_view host) const {
+    return std::any_of(endpoints_.begin(), endpoints_.end(),
+                       [&](const Endpoint& endpoint) { return host_of(endpoint) == host; });
+}
+
 void Outgoing::wait_longer(SteadyTime now) {
     // Up to a quarter less, so that brokers that lost each other at once do not dial in step.
     std::uniform_real_distribution<double> part(0.75, 1.0);

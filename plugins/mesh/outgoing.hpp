@@ -34,6 +34,11 @@ public:
     /// Writes what waits. @return whether it stopped for others' sake, not for want of room
     bool pump(SteadyTime now);
     void lose(const std::string& why, SteadyTime now);
+    /// The peer seems to be there: a wait before the next dial ends. At most once in the longest
+    /// wait, so that whoever comes and goes makes us dial twice as often at most.
+    void hurry(SteadyTime now);
+    /// Whether this was one of the peer's addresses at the last dial. @param host a number
+    bool is_at(std::string_view host) const;
     void close(); ///< without a word, for good
 
 private:
@@ -58,6 +63,7 @@ private:
     State state_ = State::idle;
     SteadyTime due_ = SteadyTime::min(); ///< of the state's deadline; in ready: the next heartbeat
     Nanoseconds retry_;
+    SteadyTime hurry_again_ = SteadyTime::min();
     std::uint64_t ticket_ = 0;
     std::vector<Endpoint> endpoints_;
     std::size_t next_endpoint_ = 0;

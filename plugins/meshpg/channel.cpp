@@ -136,6 +136,7 @@ void Channel::serve(bool ready, SteadyTime now) {
         was_connected_ = true;
         told_error_.clear();
         log_(plugin::LogLevel::info, "listening to channel " + options_.channel);
+        host_.missed(); // what others said before it is not told to this session
     }
 }
 
@@ -148,7 +149,7 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
         return; // PostgreSQL tells the sender too
     }
     figures_.notifications_received.add();
-    meet(reading_.server_id(), now);
+    bool missed = meet(reading_.server_id(), now);
     hints_.clear();
     std::size_t skipped = reading_.skipped();
     for (const hint_json::Item& item : reading_.items()) {
@@ -168,28 +169,36 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
     }
     figures_.items_skipped.add(skipped);
     const auto& hints = hints_.hints();
-    if (hints.empty()) {
-        return;
+    if (!hints.empty()) {
+        if (allowed(hints.size(), now)) {
+            figures_.hints_received.add(hints.size());
+            host_.heard(hints);
+        } else {
+            figures_.dropped_flood.add(hints.size());
+            missed = true;
+        }
     }
-    if (!allowed(hints.size(), now)) {
-        figures_.dropped_flood.add(hints.size());
-        return;
+    if (missed) {
+        host_.missed();
     }
-    figures_.hints_received.add(hints.size());
-    host_.heard(hints);
 }
 
-void Channel::meet(std::string_view server_id, SteadyTime now) {
+bool Channel::meet(std::string_view server_id, SteadyTime now) {
     const std::lock_guard lock(servers_mutex_);
     const auto [row, added] = servers_.heard(server_id);
     auto& [id, server] = row;
     const bool news = added || now - server.last >= options_.dead_threshold;
     server.last = now;
     ++server.received;
+    // It sends hints only while it knows of others. What it said first may have been said to
+    // nobody in particular; the second thing answers our heartbeat, or comes after it.
+    const bool missed = news || server.new_here;
+    server.new_here = news;
     if (news) {
         heartbeat_at_ = now; // it may not know of us
         log_(plugin::LogLevel::info, "broker " + id + " is heard from");
     }
+    return missed;
 }
 
 /// Notifications cannot be made to wait: what one session does not read fills a queue that all of

@@ -69,13 +69,15 @@ private:
     struct Server {
         SteadyTime last;
         std::uint64_t received = 0;
+        bool new_here = false; ///< said one thing since it came
     };
 
     void connect(SteadyTime now);
     void lose(const std::string& why, SteadyTime now);
     void serve(bool ready, SteadyTime now);
     void hear(std::string_view payload, SteadyTime now);
-    void meet(std::string_view server_id, SteadyTime now);
+    /// @return whether it may have said more than was heard
+    bool meet(std::string_view server_id, SteadyTime now);
     bool allowed(std::size_t hints, SteadyTime now);
     void send(SteadyTime now);
     void look_after(SteadyTime now);

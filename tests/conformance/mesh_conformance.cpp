@@ -144,6 +144,13 @@ TEST_P(MeshConformance, SomebodyListensOnlyWhereThereIsSomebody) {
     EXPECT_TRUE(link(1).listened());
 }
 
+// Whatever one said before it reached the other is lost; the other's broker has to look.
+TEST_P(MeshConformance, WhoIsReachedTellsThatHintsMayHaveBeenMissed) {
+    ASSERT_NO_FATAL_FAILURE(start(2));
+    EXPECT_TRUE(host(0).await_missed(1));
+    EXPECT_TRUE(host(1).await_missed(1));
+}
+
 TEST_P(MeshConformance, WithoutPeersItIsSilent) {
     ASSERT_NO_FATAL_FAILURE(start(1));
     EXPECT_FALSE(link(0).listened());

@@ -150,6 +150,78 @@ TEST_F(NetworkTest, ME8_AfterAReconnectNothingOldIsSent) {
     EXPECT_LE(count(*b, "old"), 1u) << "at most the dirty hint, of less than a flush ago";
 }
 
+// MESH-4: what one said while there was no link is lost, and the other's broker has to know.
+TEST_F(NetworkTest, WhoHearsOnANewLinkTellsThatHintsMayHaveBeenMissed) {
+    Node& a = add("a", {"b"});
+    Node* b = &add("b", {"nobody"});
+    ASSERT_TRUE(until([&] { return b->host.times_missed() == 1; }));
+    EXPECT_EQ(a.host.times_missed(), 0u) << "nobody dialled it";
+    pass(6s);
+    EXPECT_EQ(b->host.times_missed(), 1u) << "once a link, not for each frame";
+    b->network.close_all();
+    ASSERT_TRUE(until([&] { return !a.listened(); }));
+    publish(a, stored("q", "lost"));
+    advance(250ms);
+    ASSERT_TRUE(until([&] { return b->host.times_missed() == 2; }));
+    EXPECT_TRUE(a.listened()) << "whatever is said after it was told arrives";
+    EXPECT_EQ(count(*b, "lost"), 0u);
+}
+
+TEST_F(NetworkTest, AStrangerDoesNotTellThatHintsMayHaveBeenMissed) {
+    Node& a = add("a", {"b"});
+    RawPeer stranger(a.network.port());
+    stranger.send(make_frame(FrameType::hello, R"({"server_id":"b","nonce":")" +
+                                                   std::string(32, '0') + R"(","mac":"00"})"));
+    ASSERT_TRUE(until([&] { return stranger.closed(); }));
+    EXPECT_EQ(a.host.times_missed(), 0u);
+}
+
+// MESH-5
+TEST_F(NetworkTest, APeerThatDialsUsIsDialledWithoutAWait) {
+    for (const bool known : {true, false}) { // by its id, or by its address alone
+        const std::string name = known ? "b" : "c";
+        Node& a = add(known ? "a" : "z", {name});
+        if (known) {
+            Node& before = add(name, {"a"});
+            ASSERT_TRUE(until([&] { return a.listened() && before.listened(); }));
+            remove(before);
+        } else {
+            names_.set(name, RawListener().port()); // nobody is there, but the machine is
+        }
+        ASSERT_TRUE(until([&] { return !a.listened(); }));
+        const auto failed = a.network.figures().dials_failed.value();
+        advance(5s);
+        ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() > failed; }));
+        Node& back = add(name, {known ? "a" : "z"});
+        EXPECT_TRUE(until([&] { return a.listened() && back.listened(); })) << "no time has passed";
+    }
+}
+
+// MESH-5
+TEST_F(NetworkTest, WhoDialsUsAgainAndAgainMakesUsDialOnceInTheLongestWait) {
+    Options set = options("a", {"b"}, "");
+    Node& a = add(set);
+    names_.set("b", RawListener().port());
+    ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() > 0; }));
+    const auto come = [&] {
+        const auto dialled = a.network.figures().dials.value();
+        const auto missed = a.host.times_missed();
+        RawPeer peer(a.network.port());
+        std::string hello = make_frame(FrameType::hello, R"({"server_id":"b"})");
+        hello += heartbeat_frame("b");
+        EXPECT_TRUE(until([&] {
+            hello.erase(0, static_cast<std::size_t>(std::max<ssize_t>(peer.send(hello), 0)));
+            return a.host.times_missed() > missed;
+        }));
+        settle();
+        return a.network.figures().dials.value() - dialled;
+    };
+    EXPECT_EQ(come(), 1u);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(come(), 0u);
+    }
+}
+
 TEST_F(NetworkTest, ANameThatIsNotAnsweredKeepsNobodyWaiting) {
     Node& a = add("a", {"never", "b"}); // no answer for the first
     Node& b = add("b", {"a"});

@@ -124,6 +124,34 @@ TEST_F(ChannelTest, HintsOfEveryKindReachTheOtherAndNobodyHearsItself) {
     EXPECT_EQ(a.host.hints().size(), 1u);
 }
 
+// MESH-4
+TEST_F(ChannelTest, AfterEachNewSessionAndEachNewBrokerHintsMayHaveBeenMissed) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 1; })) << "its session";
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    EXPECT_TRUE(until([&] { return a.host.times_missed() >= 2; })) << "another broker came";
+    clock_.advance(a.options.heartbeat);
+    ASSERT_TRUE(until([&] {
+        return a.channel.figures().notifications_received.value() >= 2 &&
+               b.channel.figures().notifications_received.value() >= 2;
+    }));
+    const auto before = b.host.times_missed();
+    clock_.advance(a.options.heartbeat);
+    const auto received = b.channel.figures().notifications_received.value();
+    ASSERT_TRUE(
+        until([&] { return b.channel.figures().notifications_received.value() > received; }));
+    EXPECT_EQ(b.host.times_missed(), before) << "not for each sign of life";
+    postgres_.execute("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                                  "application_name = 'queen-meshpg' AND datname = '" +
+                                      database_ + "'");
+    ASSERT_TRUE(until([&] {
+        return b.channel.figures().connects.value() == 1 && !b.channel.figures().connected.load();
+    }));
+    clock_.advance(b.options.last_retry);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() > before; }));
+}
+
 TEST_F(ChannelTest, WithoutOthersNothingIsSent) {
     Node& a = add("a");
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
