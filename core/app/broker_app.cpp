@@ -67,7 +67,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.timer_firing) {
         parts.timer_firing->stop();
     }
-    if (parts.meshes) { // peers were told of what was answered; what a link has not sent is lost
+    if (parts.meshes) { // peers are told of what was answered, as far as they read
         for (const auto& entry : parts.meshes->all()) {
             entry.link->stop();
         }

@@ -258,6 +258,36 @@ void Network::flush(SteadyTime now) {
     }
 }
 
+void Network::drain(Nanoseconds most) {
+    listener_.reset();
+    figures_.listening.store(0, std::memory_order_relaxed);
+    incoming_.clear();
+    figures_.accepted.store(0, std::memory_order_relaxed);
+    const SteadyTime end = clock_.now() + most;
+    for (SteadyTime now = clock_.now(); now < end; now = clock_.now()) {
+        if (outbox_.dirty()) {
+            outbox_.flush_dirty();
+        }
+        bool busy = outbox_.dirty();
+        bool waits = false;
+        for (const auto& peer : outgoing_) {
+            busy = peer->pump(now) || busy;
+            waits = peer->unsent() || waits;
+        }
+        if (!busy && !waits) {
+            return;
+        }
+        const auto wait = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+        const auto events = poller_.wait(busy ? 0 : static_cast<int>(wait.count()));
+        if (events.empty() && !busy) {
+            return; // that was all of the time
+        }
+        for (const epoll_event& event : events) {
+            serve(event, clock_.now());
+        }
+    }
+}
+
 void Network::close() {
     resolver_.stop();
     listener_.reset();

@@ -35,6 +35,9 @@ public:
     void open();
     /// @param most to wait for; less when something is due
     void turn(Nanoseconds most);
+    /// Writes what waits for peers that are connected, and hears nothing more: the last thing
+    /// before close(). Waits only while a peer's buffer is full, and for `most` in all.
+    void drain(Nanoseconds most);
     void close_all();                        ///< after a fault; connections come back by themselves
     void close();                            ///< for good: nothing is heard or sent any more
     void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any

@@ -33,6 +33,7 @@ public:
     void resolved(std::uint64_t ticket, Resolved found, SteadyTime now);
     /// Writes what waits. @return whether it stopped for others' sake, not for want of room
     bool pump(SteadyTime now);
+    bool unsent() const noexcept { return state_ == State::ready && !writing_.empty(); }
     void lose(const std::string& why, SteadyTime now);
     /// The peer seems to be there: a wait before the next dial ends. At most once in the longest
     /// wait, so that whoever comes and goes makes us dial twice as often at most.

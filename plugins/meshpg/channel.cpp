@@ -25,10 +25,11 @@ std::string head_of(std::string_view server_id, std::string_view instance) {
 } // namespace
 
 Channel::Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
-                 std::string instance)
+                 std::string instance, Session::Connect connect)
     : options_(options), clock_(clock), host_(host), log_(log),
       head_(head_of(options.server_id, instance) + ",\"items\":["), instance_(std::move(instance)),
-      outbox_(options.pending, [this] { wake(); }), retry_(options.first_retry),
+      outbox_(options.pending, [this] { wake(); }),
+      session_([this] { wake(); }, std::move(connect)), retry_(options.first_retry),
       allowance_(static_cast<double>(options.hints_per_second)), filled_(clock.now()) {}
 
 void Channel::publish(std::span<const plugin::Hint> hints) {
@@ -42,9 +43,9 @@ void Channel::turn(Nanoseconds most) {
     }
     look_after(now);
     const SteadyTime next = due();
-    const bool ready = wait(next <= now ? 0ns : std::min(most, next - now));
+    wait(next <= now ? 0ns : std::min(most, next - now));
     now = clock_.now();
-    serve(ready, now);
+    serve(now);
     look_after(now);
     send(now);
 }
@@ -55,9 +56,7 @@ bool Channel::wait(Nanoseconds most) {
     nfds_t count = 1;
     if (session_.socket() >= 0) {
         const bool writes = session_.wants_write();
-        const auto events = static_cast<short>(session_.state() == Session::State::connecting
-                                                   ? (writes ? POLLOUT : POLLIN)
-                                                   : POLLIN | (writes ? POLLOUT : 0));
+        const auto events = static_cast<short>(POLLIN | (writes ? POLLOUT : 0));
         sets[count++] = {session_.socket(), events, 0};
     }
     constexpr std::chrono::milliseconds kLongest = 1h;
@@ -85,7 +84,9 @@ SteadyTime Channel::due() const {
 void Channel::connect(SteadyTime now) {
     figures_.connects.add();
     patience_until_ = now + options_.patience;
-    session_.open(options_.conninfo, options_.channel);
+    if (!session_.open(options_.conninfo, options_.channel)) {
+        lose(session_.error(), now);
+    }
 }
 
 void Channel::lose(const std::string& why, SteadyTime now) {
@@ -109,14 +110,11 @@ void Channel::lose(const std::string& why, SteadyTime now) {
     retry_ = std::min(2 * retry_, options_.last_retry);
 }
 
-void Channel::serve(bool ready, SteadyTime now) {
+void Channel::serve(SteadyTime now) {
     if (session_.state() == Session::State::closed) {
         return;
     }
-    const bool connecting = session_.state() == Session::State::connecting;
-    // libpq takes a connect that is asked too early for one that failed.
-    if ((ready || !connecting || session_.socket() < 0) &&
-        !session_.advance([&](std::string_view payload) { hear(payload, now); })) {
+    if (!session_.advance([&](std::string_view payload) { hear(payload, now); })) {
         lose(session_.error(), now);
         return;
     }
@@ -258,6 +256,24 @@ void Channel::send(SteadyTime now) {
     }
     figures_.notifications_sent.add(payloads.size());
     figures_.hints_sent.add(hints);
+}
+
+void Channel::drain(Nanoseconds most) {
+    const SteadyTime end = clock_.now() + most;
+    heartbeat_at_ = SteadyTime::max();
+    bool waited = false;
+    for (SteadyTime now = clock_.now(); now < end && listening_; now = clock_.now()) {
+        flush_at_ = now;
+        send(now);
+        // A statement that is not answered may not be done when the session ends.
+        if (session_.state() != Session::State::busy && outbox_.size() == 0) {
+            return;
+        }
+        if (!wait(end - now) && std::exchange(waited, true)) {
+            return; // the first time it may have been a wake
+        }
+        serve(clock_.now());
+    }
 }
 
 void Channel::close() {

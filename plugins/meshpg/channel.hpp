@@ -49,11 +49,14 @@ class Channel {
 public:
     /// @param instance no other broker's; tells our own notifications from others'
     Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
-            std::string instance);
+            std::string instance, Session::Connect connect = Session::by_libpq);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
     void turn(Nanoseconds most);
+    /// Sends what waits: the last thing before close(). Waits for the database's answer to it, for
+    /// `most` at most.
+    void drain(Nanoseconds most);
     void close();
     void fault(const std::string& why);      ///< an exception went through turn()
     void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any
@@ -74,7 +77,7 @@ private:
 
     void connect(SteadyTime now);
     void lose(const std::string& why, SteadyTime now);
-    void serve(bool ready, SteadyTime now);
+    void serve(SteadyTime now);
     void hear(std::string_view payload, SteadyTime now);
     /// @return whether it may have said more than was heard
     bool meet(std::string_view server_id, SteadyTime now);

@@ -10,6 +10,8 @@
 namespace queen::meshpg {
 namespace {
 
+constexpr std::chrono::milliseconds kLastWords{100}; // for what was said just before the stop
+
 Options checked(Options options) {
     check(options);
     return options;
@@ -28,9 +30,10 @@ std::string make_instance() {
 
 } // namespace
 
-MeshPg::MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log)
+MeshPg::MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log,
+               Session::Connect connect)
     : options_(checked(std::move(options))), log_(std::move(log)),
-      channel_(options_, clock, host, log_, make_instance()) {}
+      channel_(options_, clock, host, log_, make_instance(), std::move(connect)) {}
 
 MeshPg::~MeshPg() {
     stop();
@@ -60,6 +63,11 @@ void MeshPg::run() noexcept {
         } catch (const std::exception& e) {
             channel_.fault(e.what());
         }
+    }
+    try {
+        channel_.drain(kLastWords);
+    } catch (const std::exception& e) {
+        channel_.fault(e.what());
     }
 }
 

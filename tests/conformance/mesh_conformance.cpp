@@ -215,6 +215,15 @@ TEST_P(MeshConformance, StopEndsHearing) {
     EXPECT_EQ(host(1).calls(), before);
 }
 
+// Brokers answer who pushed before they stop, so the last hint is as good as any.
+TEST_P(MeshConformance, WhatWasPublishedBeforeTheStopIsHeard) {
+    ASSERT_NO_FATAL_FAILURE(start(2));
+    const std::vector hints{stored("orders", "last"), of_kind(HintKind::configured, "orders")};
+    publish(0, hints);
+    stop(0);
+    expect_heard(1, hints);
+}
+
 TEST_P(MeshConformance, AfterItsStopALinkIsSilent) {
     ASSERT_NO_FATAL_FAILURE(start(2));
     stop(0);

@@ -222,6 +222,54 @@ TEST_F(NetworkTest, WhoDialsUsAgainAndAgainMakesUsDialOnceInTheLongestWait) {
     }
 }
 
+// MESH-6
+TEST_F(NetworkTest, WhatWasSaidJustBeforeTheStopIsWritten) {
+    Node& a = add("a", {"b", "c", "gone"});
+    Node& b = add("b", {"a"});
+    Node& c = add("c", {"a"});
+    ASSERT_TRUE(until([&] { return a.network.roster().counts(clock_.now()).connected == 2; }));
+    for (int i = 0; i < 3'000; ++i) {
+        publish(a, stored("q", std::to_string(i))); // more frames than one turn writes
+        if (i % 500 == 0) {
+            turn();
+        }
+    }
+    publish(a, configured("last"));
+    a.network.drain(1h); // the clock stands still, so this ends because all is written
+    EXPECT_EQ(a.network.outbox().queued(), 0u);
+    EXPECT_EQ(a.network.outbox().dirty_size(), 0u) << "it did not wait for the next flush";
+    a.network.close();
+    const auto heard_last = [](const Node& node) {
+        const auto hints = node.host.hints();
+        return std::any_of(hints.begin(), hints.end(),
+                           [](const auto& hint) { return hint.queue == "last"; });
+    };
+    EXPECT_TRUE(until([&] { return heard_last(b) && heard_last(c); }));
+    EXPECT_TRUE(until([&] { return count(b, "2999") == 2; })) << "at once and as a dirty hint";
+}
+
+// MESH-6
+TEST_F(NetworkTest, APeerThatReadsNothingHoldsTheStopUpForItsTimeAndNoLonger) {
+    Node& a = add("a", {"mute"}, "");
+    RawListener listener;
+    names_.set("mute", listener.port());
+    std::unique_ptr<RawPeer> mute;
+    advance(5s);
+    ASSERT_TRUE(until([&] {
+        mute = mute ? std::move(mute) : listener.accept();
+        return a.listened();
+    }));
+    const std::string name(255, 'n');
+    std::vector<Hint> many(5'000, stored(name, name));
+    for (int i = 0; i < 30; ++i) {
+        a.network.outbox().publish(many); // 80 MB, of which the queue takes 32
+        turn();
+    }
+    ASSERT_GT(a.network.outbox().queued(), 0u);
+    a.network.drain(2ms);
+    EXPECT_GT(a.network.outbox().queued(), 0u);
+}
+
 TEST_F(NetworkTest, ANameThatIsNotAnsweredKeepsNobodyWaiting) {
     Node& a = add("a", {"never", "b"}); // no answer for the first
     Node& b = add("b", {"a"});

@@ -1,5 +1,6 @@
 // Brokers over one real database. Time is moved by hand; turns are made until something is so.
 #include "meshpg/channel.hpp"
+#include "meshpg/meshpg.hpp"
 #include "support/postgres.hpp"
 
 #include <queen/plugin/testing.hpp>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -268,6 +271,62 @@ TEST_F(ChannelTest, ADatabaseThatDoesNotAnswerIsGivenUp) {
     clock_.advance(1ms);
     EXPECT_TRUE(until([&] { return a.channel.figures().connects_failed.value() == 1; }));
     ::close(listener);
+}
+
+/// A name service that does not answer.
+struct Hanging {
+    pg_conn* operator()(const std::string&) const {
+        ++*calls;
+        over.wait();
+        return nullptr;
+    }
+    std::shared_ptr<std::atomic<int>> calls;
+    std::shared_future<void> over;
+};
+
+TEST_F(ChannelTest, ANameServiceThatHangsHoldsNeitherTurnsNorTheStopUp) {
+    std::promise<void> over;
+    const Hanging hanging{std::make_shared<std::atomic<int>>(0), over.get_future().share()};
+    Options set = options("a");
+    set.patience = 10s;
+    RecordingMeshHost host;
+    const Log log = [](plugin::LogLevel, std::string_view) {};
+    {
+        Channel channel(set, clock_, host, log, "a", hanging);
+        channel.turn(1ms);
+        clock_.advance(10s);
+        channel.turn(1ms);
+        EXPECT_EQ(channel.figures().connects_failed.value(), 1u);
+        for (int i = 0; i < 10; ++i) {
+            clock_.advance(10s);
+            channel.turn(1ms);
+        }
+        EXPECT_EQ(channel.figures().connects_failed.value(), 11u);
+    }
+    MeshPg mesh(set, clock_, host, log, hanging);
+    mesh.start();
+    ASSERT_TRUE(plugin::eventually([&] { return *hanging.calls == 2; }))
+        << "one attempt waits at a time";
+    mesh.stop();
+    over.set_value();
+}
+
+// MESH-6
+TEST_F(ChannelTest, WhatWasSaidJustBeforeTheStopIsSent) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    publish(a, stored("q", "first"));
+    turn();
+    for (int i = 0; i < 3'000; ++i) {
+        publish(a, stored("q", std::to_string(i) + std::string(200, '.'))); // several statements
+    }
+    publish(a, stored("q", "last"));
+    a.channel.drain(1h); // the clock stands still, so this ends because all is sent
+    a.channel.close();
+    EXPECT_EQ(a.channel.figures().dropped_stale.value(), 0u);
+    EXPECT_TRUE(until([&] { return b.heard("last") == 1; }));
+    EXPECT_EQ(b.host.hints().size(), 3'002u);
 }
 
 TEST_F(ChannelTest, WhateverAnyoneNotifiesIsSurvivedAndCounted) {
