@@ -1,6 +1,7 @@
 // mesh/context.hpp - what every connection of the mesh uses.
 #pragma once
 #include "figures.hpp"
+#include "identity.hpp"
 #include "options.hpp"
 #include "outbox.hpp"
 #include "poller.hpp"
@@ -20,7 +21,8 @@ using Log = std::function<void(plugin::LogLevel, std::string_view)>; ///< @threa
 class Complaints {
 public:
     explicit Complaints(const Log& log) : log_(log) {}
-    void add(SteadyTime now, const std::string& line);
+    /// @return whether it was written
+    bool add(SteadyTime now, const std::string& line);
 
 private:
     const Log& log_;
@@ -38,6 +40,7 @@ struct Context {
     Poller& poller;
     const Log& log;
     Complaints& complaints;
+    Namesakes& namesakes;
 };
 
 } // namespace queen::mesh

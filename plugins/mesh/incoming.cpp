@@ -97,6 +97,14 @@ bool Incoming::cut(SteadyTime now) {
     context_.figures.frames_received.add(frames);
     if (proven()) {
         context_.roster.heard(server_id_, from_, frames, now);
+        if (frames > 0 && !rival_.empty()) {
+            tell_of_namesakes(rival_instance_,
+                              "the brokers at " + from_ + " and at " + rival_ +
+                                  " both have the server id " + server_id_ +
+                                  ": each needs one of its own",
+                              now);
+            rival_.clear();
+        }
     }
     if (state == FrameReader::State::empty_frame || state == FrameReader::State::too_long) {
         return reject(context_.figures.frames_bad,
@@ -167,11 +175,13 @@ bool Incoming::hello(std::string_view json, SteadyTime now) {
                       "speaks the old protocol, which require_challenge refuses", now);
     }
     server_id_ = reading_.server_id();
+    instance_ = hint_json::is_name(reading_.instance()) ? reading_.instance() : std::string_view{};
     hello_nonce_ = reading_.nonce();
+    const bool ourselves = kin_of(reading_, options) == Kin::ourselves;
     if (knows_challenges && !send_challenge()) {
         return false;
     }
-    if (server_id_ == options.server_id) {
+    if (ourselves) {
         state_ = State::ourselves;
     } else if (!open && options.require_challenge) {
         state_ = State::challenged;
@@ -185,6 +195,7 @@ bool Incoming::send_challenge() {
     const Options& options = context_.options;
     std::string json = "{\"server_id\":";
     hint_json::append_text(json, options.server_id);
+    hint_json::append_instance(json, options.instance);
     if (!options.secret.empty()) {
         challenge_nonce_ = make_nonce();
         const Exchange exchange{server_id_, options.server_id, hello_nonce_, challenge_nonce_};
@@ -214,6 +225,28 @@ void Incoming::become_proven(SteadyTime now) {
     state_ = State::proven;
     heard_ = now;
     reader_.set_limit(kMaxFrame);
+    if (server_id_ == context_.options.server_id) {
+        tell_of_namesakes(instance_,
+                          "the broker at " + from_ + " has our own server id " + server_id_ +
+                              ", and we are another one, at " + context_.options.listen.text() +
+                              ": each needs one of its own; its hints are heard all the same",
+                          now);
+    }
+}
+
+void Incoming::beware_of(const Incoming& other) {
+    if (proven() && other.server_id_ == server_id_ && !instance_.empty() &&
+        !other.instance_.empty() && other.instance_ != instance_) {
+        rival_ = other.from_;
+        rival_instance_ = other.instance_;
+    }
+}
+
+void Incoming::tell_of_namesakes(const std::string& instance, const std::string& line,
+                                 SteadyTime now) {
+    if (!context_.namesakes.told(instance) && context_.complaints.add(now, line)) {
+        context_.namesakes.add(instance);
+    }
 }
 
 bool Incoming::hints(const FrameReader::Frame& frame) {

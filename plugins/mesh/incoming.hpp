@@ -2,7 +2,7 @@
 //
 //   fresh (no hello yet) -> challenged (answer awaited) -> proven
 //                       `-> proven (without a secret, or with require_challenge off)
-//                       `-> ourselves (our own id: told so, and left to hang up)
+//                       `-> ourselves (our own instance: told so, and left to hang up)
 //
 // The first frame after that tells the broker that hints may have been missed: what the peer said
 // before there was this connection went nowhere.
@@ -31,6 +31,9 @@ public:
     const std::string& host() const noexcept { return host_; }           ///< without the port
     SteadyTime since() const noexcept { return since_; }
     std::size_t memory() const noexcept { return reader_.memory(); }
+    /// Another connection is proven that has the same server id. When both go on to speak and are
+    /// of different processes, that is told.
+    void beware_of(const Incoming& other);
     SteadyTime due() const noexcept;
     bool tick(SteadyTime now);
     bool event(SteadyTime now);
@@ -44,6 +47,7 @@ private:
     bool answered(std::string_view json, SteadyTime now);
     bool send_challenge();
     void become_proven(SteadyTime now);
+    void tell_of_namesakes(const std::string& instance, const std::string& line, SteadyTime now);
     bool hints(const FrameReader::Frame& frame);
     void add(plugin::HintKind kind, const hint_json::Item& item);
     void add_switch(std::string_view subject);
@@ -58,7 +62,8 @@ private:
     State state_ = State::fresh;
     bool told_missed_ = false;
     FrameReader reader_;
-    std::string server_id_, hello_nonce_, challenge_nonce_;
+    std::string server_id_, instance_, hello_nonce_, challenge_nonce_;
+    std::string rival_, rival_instance_; ///< address of who has the same server id
     SteadyTime heard_;
 
     // What the peer may still send: a bucket that holds one second's worth.

@@ -1,5 +1,7 @@
 #include "mesh.hpp"
 
+#include "proof.hpp"
+
 #include <chrono>
 #include <exception>
 #include <random>
@@ -20,6 +22,9 @@ std::uint64_t random_seed() {
 
 Options checked(Options options) {
     check(options);
+    if (options.instance.empty()) {
+        options.instance = make_nonce();
+    }
     return options;
 }
 

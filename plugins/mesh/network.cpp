@@ -14,24 +14,25 @@ constexpr int kAcceptsInARow = 64;
 
 } // namespace
 
-void Complaints::add(SteadyTime now, const std::string& line) {
+bool Complaints::add(SteadyTime now, const std::string& line) {
     if (now < next_) {
         ++withheld_;
-        return;
+        return false;
     }
     next_ = now + kComplainEvery;
     log_(plugin::LogLevel::warning,
          withheld_ == 0 ? line
                         : line + " (" + std::to_string(withheld_) + " lines like it withheld)");
     withheld_ = 0;
+    return true;
 }
 
 Network::Network(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
                  Resolver& resolver, std::uint64_t seed)
     : options_(options), clock_(clock), log_(log), resolver_(resolver),
       outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_),
-      complaints_(log), context_{options, clock,   host, figures_,   outbox_,
-                                 roster_, poller_, log,  complaints_} {
+      complaints_(log), context_{options, clock,   host, figures_,    outbox_,
+                                 roster_, poller_, log,  complaints_, namesakes_} {
     wakeup_key_ = poller_.add(wakeup_.descriptor(), Poller::kRead);
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
         outgoing_.push_back(std::make_unique<Outgoing>(context_, resolver, i, seed + i));
@@ -154,6 +155,9 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
     const bool keep = connection.event(now);
     if (keep && !known && connection.proven()) {
         dial_back(connection, now);
+        for (const auto& [other_key, other] : incoming_) {
+            other->beware_of(connection);
+        }
     }
     memory_ += connection.memory() - before;
     if (keep && memory_ > options_.receive_bytes && connection.memory() > before) {

@@ -70,6 +70,7 @@ private:
     Roster roster_;
     Poller poller_;
     Complaints complaints_;
+    Namesakes namesakes_;
     Context context_;
     Poller::Key wakeup_key_ = 0, listener_key_ = 0;
     Descriptor listener_;

@@ -26,6 +26,7 @@ struct Options {
     std::vector<Address> peers;
     std::string secret; ///< empty: open mode
     std::string server_id;
+    std::string instance; ///< no other process's; empty: none is said, as brokers of old do
     bool require_challenge = true;
     Nanoseconds heartbeat = std::chrono::seconds(1);
     Nanoseconds dead_threshold = std::chrono::seconds(5);

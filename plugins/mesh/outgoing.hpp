@@ -2,7 +2,8 @@
 //
 //   idle -> resolving -> connecting -> greeting -> ready -> idle (lost, with a longer wait each
 //   time)
-//                                         `-> ourselves: our own id answered; asked again rarely
+//                                         `-> ourselves: our own instance answered; asked again
+//                                         rarely
 //
 // In greeting the hello is out. With a secret we wait for the peer's challenge: without it nothing
 // goes out, unless require_challenge is off, when a peer that says nothing for a heartbeat's time
@@ -50,6 +51,7 @@ private:
     void greet(SteadyTime now);
     void read(SteadyTime now);
     bool challenged(std::string_view json, SteadyTime now); ///< @return false: connection is over
+    void leave_alone(bool by_id, SteadyTime now);
     void become_ready(SteadyTime now);
     bool write(SteadyTime now); ///< @return whether all of writing_ is out
     void say(std::string frame);

@@ -234,6 +234,7 @@ protected:
                            std::string_view secret = kSecret) {
         Options made;
         made.server_id = id;
+        made.instance = make_nonce();
         made.listen = {"127.0.0.1", 0};
         for (const std::string& peer : peers) {
             made.peers.push_back({peer, kDefaultPort});
