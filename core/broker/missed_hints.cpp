@@ -51,7 +51,8 @@ void MissedHints::look() {
     told_.switched();
     const std::lock_guard lock(mutex_);
     const auto now = clock_.now();
-    not_before_ = now + kLeast;
+    paid_until_ = std::max(paid_until_, now) + kOften;
+    not_before_ = std::max<SteadyTime>(now + kLeast, paid_until_ - (kInARow - 1) * kOften);
     if (state_ == State::looking_again) {
         plan(now);
     } else if (state_ == State::looking) {

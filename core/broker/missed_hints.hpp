@@ -6,9 +6,10 @@
 //   a worker:       sources have what they know walked anew; one waiter of each scope looks;
 //                   repairs and switches are read
 //
-// The work is that of one round of floors, however many links come and go: a walk of a ring for
-// each that the hot-list holds, few at a time (reseed.hpp), and one look for each scope that waits.
-// It comes once a second at most, and after the last call once more.
+// The work is that of one round of floors: a walk of each ring that the hot-list holds, few at a
+// time (reseed.hpp), and one look for each scope that waits. However many links come and go, it
+// comes once a second at most, five times in a row, then each 15 s; and after the last call once
+// more.
 #pragma once
 #include "base/counter.hpp"
 #include "base/workers.hpp"
@@ -31,7 +32,11 @@ public:
         std::function<void()> moved;    ///< repairs are to be read
         std::function<void()> switched; ///< switches are to be read
     };
-    static constexpr std::chrono::seconds kLeast{1}; ///< between two looks. A guess
+    // Guesses. Who floods us, or a link that comes and goes, must cost no more than floors do, that
+    // come each 30 s; a cluster whose links are made one after the other shall not wait for them.
+    static constexpr std::chrono::seconds kLeast{1};  ///< between two looks
+    static constexpr std::chrono::seconds kOften{15}; ///< between two of many
+    static constexpr int kInARow = 5;
 
     MissedHints(const Sources& sources, Parking& parking, Workers& workers, Ticker& ticker,
                 const Clock& clock, Told told)
@@ -60,6 +65,7 @@ private:
     std::mutex mutex_;
     State state_ = State::idle;
     SteadyTime not_before_ = SteadyTime::min();
+    SteadyTime paid_until_ = SteadyTime::min(); ///< each look costs kOften
     Ticker::Id timer_ = 0;
 };
 

@@ -84,17 +84,27 @@ TEST_F(MissedHintsTest, WhoIsAboutToParkLooksAgain) {
     EXPECT_FALSE(parking_.park(*place, nullptr, SteadyTime::max()));
 }
 
-TEST_F(MissedHintsTest, ALinkThatComesAndGoesCostsOneLookASecond) {
+TEST_F(MissedHintsTest, ALinkThatComesAndGoesCostsOneLookASecondAndThenNoMoreThanFloorsDo) {
     for (int i = 0; i < 10; ++i) {
         missed_.missed();
     }
     run();
     EXPECT_EQ(missed_.looks(), 1u);
-    for (int millisecond = 0; millisecond < 10'000; millisecond += 10) {
-        missed_.missed();
-        pass(10ms);
-    }
-    EXPECT_EQ(missed_.looks(), 11u);
+    const auto come_and_go = [&](std::chrono::milliseconds time) {
+        for (std::chrono::milliseconds done{0}; done < time; done += 10ms) {
+            missed_.missed();
+            pass(10ms);
+        }
+    };
+    come_and_go(4s);
+    EXPECT_EQ(missed_.looks(), 5u);
+    come_and_go(50s);
+    EXPECT_EQ(missed_.looks(), 5u + 3u);
+    pass(15s);
+    EXPECT_EQ(missed_.looks(), 9u) << "for the last one";
+    pass(5min);
+    come_and_go(10s);
+    EXPECT_EQ(missed_.looks(), 9u + 5u) << "after a rest as at first";
 }
 
 TEST_F(MissedHintsTest, TheLastCallIsNotLost) {

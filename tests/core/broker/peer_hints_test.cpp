@@ -291,6 +291,8 @@ TEST_F(PeerHintsTest, MoreThanMayWaitIsDroppedAndCounted) {
     EXPECT_EQ(hints_->waiting(), 3u);
     EXPECT_EQ(workers_.pending(), 1u) << "one task at a time";
     EXPECT_EQ(hints_->stats().overflowed.value(), 7u);
+    EXPECT_THAT(log_, ElementsAre("missed")) << "MESH-4: it is looked for instead";
+    EXPECT_EQ(hints_->stats().missed.value(), 0u) << "no mesh said so";
     workers_.run_all();
     EXPECT_EQ(hints_->waiting(), 0u);
     hints_->heard(flood);
