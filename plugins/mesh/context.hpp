@@ -1,5 +1,6 @@
 // mesh/context.hpp - what every connection of the mesh uses.
 #pragma once
+#include "budget.hpp"
 #include "figures.hpp"
 #include "identity.hpp"
 #include "options.hpp"
@@ -41,6 +42,7 @@ struct Context {
     const Log& log;
     Complaints& complaints;
     Namesakes& namesakes;
+    Budgets& budgets;
 };
 
 } // namespace queen::mesh

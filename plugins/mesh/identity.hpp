@@ -4,11 +4,7 @@
 #pragma once
 #include "options.hpp"
 #include "shared/hint_json.hpp"
-
-#include <cstddef>
-#include <set>
-#include <string>
-#include <string_view>
+#include "shared/namesakes.hpp"
 
 namespace queen::mesh {
 
@@ -28,20 +24,6 @@ inline Kin kin_of(const hint_json::Reading& said, const Options& options) {
     return said.server_id() == options.server_id ? Kin::namesake : Kin::other;
 }
 
-/// Of which instances it was told that they share a server id with somebody: once each.
-class Namesakes {
-public:
-    bool told(std::string_view instance) const { return told_.contains(instance); }
-    void add(std::string_view instance) {
-        if (told_.size() >= kMost) {
-            told_.clear();
-        }
-        told_.emplace(instance);
-    }
-
-private:
-    static constexpr std::size_t kMost = 1024;
-    std::set<std::string, std::less<>> told_;
-};
+using shared::Namesakes;
 
 } // namespace queen::mesh

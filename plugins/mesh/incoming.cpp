@@ -27,7 +27,6 @@ bool is_nonce(std::string_view text) {
 Incoming::Incoming(Context& context, Accepted accepted, SteadyTime now)
     : context_(context), socket_(std::move(accepted.socket)), from_(std::move(accepted.from)),
       host_(std::move(accepted.host)), since_(now), reader_(kMaxUnproven), heard_(now),
-      allowance_(static_cast<double>(context.options.hints_per_second)), filled_(now),
       resume_(now) {
     key_ = context_.poller.add(socket_, Poller::kRead);
 }
@@ -151,7 +150,7 @@ bool Incoming::handle(const FrameReader::Frame& frame, SteadyTime now) {
     if (frame.json.size() > kKeptTexts) {
         reading_.clear();
     }
-    if (!pay(std::max<std::size_t>(count, 1), now)) {
+    if (!pay(std::max<std::size_t>(count, 1), frame.json.size(), now)) {
         context_.figures.throttled.add();
         paused_ = true;
         context_.poller.change(socket_, key_, 0);
@@ -222,6 +221,9 @@ bool Incoming::answered(std::string_view json, SteadyTime now) {
 }
 
 void Incoming::become_proven(SteadyTime now) {
+    // The answer covers the id; a hello does not, and says whatever it likes.
+    budget_ = context_.budgets.of(
+        state_ == State::challenged ? "id " + server_id_ : owner_at(host_), now);
     state_ = State::proven;
     heard_ = now;
     reader_.set_limit(kMaxFrame);
@@ -325,17 +327,9 @@ void Incoming::add_switch(std::string_view subject) {
     }
 }
 
-bool Incoming::pay(std::size_t hints, SteadyTime now) {
-    const auto rate = static_cast<double>(context_.options.hints_per_second);
-    const double seconds = std::chrono::duration<double>(now - filled_).count();
-    filled_ = now;
-    allowance_ = std::min(rate, allowance_ + seconds * rate) - static_cast<double>(hints);
-    if (allowance_ >= 0) {
-        return true;
-    }
-    resume_ = now + std::chrono::ceil<std::chrono::milliseconds>(
-                        std::chrono::duration<double>(-allowance_ / rate));
-    return false;
+bool Incoming::pay(std::size_t hints, std::size_t bytes, SteadyTime now) {
+    resume_ = context_.budgets.pay(*budget_, hints, bytes, now);
+    return resume_ <= now;
 }
 
 bool Incoming::reject(Counter& cause, const std::string& why, SteadyTime now) {

@@ -16,6 +16,7 @@
 #include "wire.hpp"
 
 #include <cstddef>
+#include <memory>
 #include <string>
 
 namespace queen::mesh {
@@ -28,6 +29,7 @@ public:
     Poller::Key key() const noexcept { return key_; }
     bool proven() const noexcept { return state_ == State::proven; }
     const std::string& server_id() const noexcept { return server_id_; } ///< once proven
+    const std::string& from() const noexcept { return from_; }           ///< host:port
     const std::string& host() const noexcept { return host_; }           ///< without the port
     SteadyTime since() const noexcept { return since_; }
     std::size_t memory() const noexcept { return reader_.memory(); }
@@ -52,7 +54,8 @@ private:
     void add(plugin::HintKind kind, const hint_json::Item& item);
     void add_switch(std::string_view subject);
     bool reject(Counter& cause, const std::string& why, SteadyTime now);
-    bool pay(std::size_t hints, SteadyTime now); ///< @return false when the peer has to wait
+    /// @return false when the peer has to wait
+    bool pay(std::size_t hints, std::size_t bytes, SteadyTime now);
 
     Context& context_;
     Descriptor socket_;
@@ -66,9 +69,7 @@ private:
     std::string rival_, rival_instance_; ///< address of who has the same server id
     SteadyTime heard_;
 
-    // What the peer may still send: a bucket that holds one second's worth.
-    double allowance_;
-    SteadyTime filled_;
+    std::shared_ptr<Budget> budget_; ///< once proven
     bool paused_ = false;
     SteadyTime resume_;
 

@@ -30,9 +30,9 @@ bool Complaints::add(SteadyTime now, const std::string& line) {
 Network::Network(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
                  Resolver& resolver, std::uint64_t seed)
     : options_(options), clock_(clock), log_(log), resolver_(resolver),
-      outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_),
-      complaints_(log), context_{options, clock,   host, figures_,    outbox_,
-                                 roster_, poller_, log,  complaints_, namesakes_} {
+      outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_), complaints_(log),
+      budgets_(options), context_{options, clock, host,        figures_,   outbox_, roster_,
+                                  poller_, log,   complaints_, namesakes_, budgets_} {
     wakeup_key_ = poller_.add(wakeup_.descriptor(), Poller::kRead);
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
         outgoing_.push_back(std::make_unique<Outgoing>(context_, resolver, i, seed + i));
@@ -160,14 +160,25 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
         }
     }
     memory_ += connection.memory() - before;
-    if (keep && memory_ > options_.receive_bytes && connection.memory() > before) {
-        figures_.crowded.add();
-        complaints_.add(now, "a connection was ended because all of them together hold more "
-                             "unread bytes than they may");
-        drop(key);
-    } else if (!keep) {
+    if (!keep) {
         drop(key);
     }
+    while (memory_ > options_.receive_bytes && !incoming_.empty()) {
+        drop_largest(now);
+    }
+}
+
+/// Who holds most goes, not who happens to come next: that may be anybody.
+void Network::drop_largest(SteadyTime now) {
+    const auto largest =
+        std::max_element(incoming_.begin(), incoming_.end(), [](const auto& a, const auto& b) {
+            return a.second->memory() < b.second->memory();
+        });
+    figures_.crowded.add();
+    complaints_.add(now, "the connection from " + largest->second->from() +
+                             " was ended because it holds most of the unread bytes, and all "
+                             "together hold more than they may");
+    drop(largest->first);
 }
 
 /// Who can dial us can be dialled, most likely: it restarted, or the line is back. It is one of our

@@ -59,6 +59,7 @@ private:
     void take_mail(SteadyTime now);
     void flush(SteadyTime now);
     void drop(Poller::Key key);
+    void drop_largest(SteadyTime now);
 
     const Options& options_;
     const Clock& clock_;
@@ -71,6 +72,7 @@ private:
     Poller poller_;
     Complaints complaints_;
     Namesakes namesakes_;
+    Budgets budgets_;
     Context context_;
     Poller::Key wakeup_key_ = 0, listener_key_ = 0;
     Descriptor listener_;

@@ -29,8 +29,7 @@ Channel::Channel(const Options& options, const Clock& clock, plugin::MeshHost& h
     : options_(options), clock_(clock), host_(host), log_(log),
       head_(head_of(options.server_id, instance) + ",\"items\":["), instance_(std::move(instance)),
       outbox_(options.pending, [this] { wake(); }),
-      session_([this] { wake(); }, std::move(connect)), retry_(options.first_retry),
-      allowance_(static_cast<double>(options.hints_per_second)), filled_(clock.now()) {}
+      session_([this] { wake(); }, std::move(connect)), retry_(options.first_retry) {}
 
 void Channel::publish(std::span<const plugin::Hint> hints) {
     figures_.dropped_full.add(outbox_.publish(hints));
@@ -114,7 +113,8 @@ void Channel::serve(SteadyTime now) {
     if (session_.state() == Session::State::closed) {
         return;
     }
-    if (!session_.advance([&](std::string_view payload) { hear(payload, now); })) {
+    if (!session_.advance(
+            [&](std::string_view payload, int sender) { hear(payload, sender, now); })) {
         lose(session_.error(), now);
         return;
     }
@@ -138,7 +138,7 @@ void Channel::serve(SteadyTime now) {
     }
 }
 
-void Channel::hear(std::string_view payload, SteadyTime now) {
+void Channel::hear(std::string_view payload, int sender, SteadyTime now) {
     if (!reading_.read(payload) || !hint_json::is_name(reading_.server_id())) {
         figures_.bad.add();
         return;
@@ -147,7 +147,7 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
         return; // PostgreSQL tells the sender too
     }
     figures_.notifications_received.add();
-    bool missed = meet(reading_.server_id(), now);
+    bool missed = meet(reading_.server_id(), reading_.instance(), sender, now);
     hints_.clear();
     std::size_t skipped = reading_.skipped();
     for (const hint_json::Item& item : reading_.items()) {
@@ -168,7 +168,7 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
     figures_.items_skipped.add(skipped);
     const auto& hints = hints_.hints();
     if (!hints.empty()) {
-        if (allowed(hints.size(), now)) {
+        if (allowed(sender, hints.size(), now)) {
             figures_.hints_received.add(hints.size());
             host_.heard(hints);
         } else {
@@ -181,7 +181,21 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
     }
 }
 
-bool Channel::meet(std::string_view server_id, SteadyTime now) {
+void Channel::tell_of_namesake(const std::string& who, std::string_view instance, int sender) {
+    if (!namesakes_.told(instance)) {
+        namesakes_.add(instance);
+        log_(plugin::LogLevel::warning,
+             who + " by the session of process " + std::to_string(sender) +
+                 " of the database: each broker needs a server id of its own");
+    }
+}
+
+bool Channel::meet(std::string_view server_id, std::string_view instance, int sender,
+                   SteadyTime now) {
+    if (server_id == options_.server_id && hint_json::is_name(instance)) {
+        tell_of_namesake("another broker says our own server id " + options_.server_id, instance,
+                         sender);
+    }
     const std::lock_guard lock(servers_mutex_);
     const auto [row, added] = servers_.heard(server_id);
     auto& [id, server] = row;
@@ -192,6 +206,13 @@ bool Channel::meet(std::string_view server_id, SteadyTime now) {
     // nobody in particular; the second thing answers our heartbeat, or comes after it.
     const bool missed = news || server.new_here;
     server.new_here = news;
+    if (server.instance != instance) { // a new process of it, or one of two that take turns
+        if (!server.former.empty() && server.former == instance) {
+            tell_of_namesake("two brokers have the server id " + id + ", one of them is heard",
+                             instance, sender);
+        }
+        server.former = std::exchange(server.instance, instance);
+    }
     if (news) {
         heartbeat_at_ = now; // it may not know of us
         log_(plugin::LogLevel::info, "broker " + id + " is heard from");
@@ -200,16 +221,24 @@ bool Channel::meet(std::string_view server_id, SteadyTime now) {
 }
 
 /// Notifications cannot be made to wait: what one session does not read fills a queue that all of
-/// the database shares. So what is too much is dropped.
-bool Channel::allowed(std::size_t hints, SteadyTime now) {
+/// the database shares. So what is too much is dropped. A payload says what it likes, so the sender
+/// is known by what PostgreSQL says, its session. Who makes a new one begins with a quarter.
+bool Channel::allowed(int sender, std::size_t hints, SteadyTime now) {
+    constexpr std::size_t kMostSenders = 1024;
     const auto rate = static_cast<double>(options_.hints_per_second);
-    const double seconds = std::chrono::duration<double>(now - filled_).count();
-    filled_ = now;
-    allowance_ = std::min(rate, allowance_ + seconds * rate);
-    if (allowance_ < static_cast<double>(hints)) {
+    if (allowances_.size() >= kMostSenders && !allowances_.contains(sender)) {
+        allowances_.erase(std::min_element(
+            allowances_.begin(), allowances_.end(),
+            [](const auto& a, const auto& b) { return a.second.filled < b.second.filled; }));
+    }
+    auto& [left, filled] = allowances_.try_emplace(sender, Allowance{rate / 4, now}).first->second;
+    const double seconds = std::chrono::duration<double>(now - filled).count();
+    filled = now;
+    left = std::min(rate, left + seconds * rate);
+    if (left < static_cast<double>(hints)) {
         return false;
     }
-    allowance_ -= static_cast<double>(hints);
+    left -= static_cast<double>(hints);
     return true;
 }
 

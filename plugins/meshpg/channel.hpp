@@ -12,6 +12,7 @@
 #include "session.hpp"
 #include "shared/counter.hpp"
 #include "shared/hint_list.hpp"
+#include "shared/namesakes.hpp"
 #include "shared/servers.hpp"
 #include "shared/wakeup.hpp"
 
@@ -20,6 +21,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -73,15 +75,17 @@ private:
         SteadyTime last;
         std::uint64_t received = 0;
         bool new_here = false; ///< said one thing since it came
+        std::string instance, former;
     };
 
     void connect(SteadyTime now);
     void lose(const std::string& why, SteadyTime now);
     void serve(SteadyTime now);
-    void hear(std::string_view payload, SteadyTime now);
+    void hear(std::string_view payload, int sender, SteadyTime now);
     /// @return whether it may have said more than was heard
-    bool meet(std::string_view server_id, SteadyTime now);
-    bool allowed(std::size_t hints, SteadyTime now);
+    bool meet(std::string_view server_id, std::string_view instance, int sender, SteadyTime now);
+    void tell_of_namesake(const std::string& who, std::string_view instance, int sender);
+    bool allowed(int sender, std::size_t hints, SteadyTime now);
     void send(SteadyTime now);
     void look_after(SteadyTime now);
     SteadyTime due() const;
@@ -107,9 +111,13 @@ private:
     SteadyTime heartbeat_at_ = SteadyTime::max();
     SteadyTime flush_at_ = SteadyTime::min(); ///< not before
     std::string told_error_;
-    double allowance_;
-    SteadyTime filled_;
+    struct Allowance {
+        double left; ///< hints
+        SteadyTime filled;
+    };
+    std::map<int, Allowance> allowances_; ///< by the sender's session
 
+    shared::Namesakes namesakes_;
     hint_json::Reading reading_;
     hint_json::HintList hints_;
 

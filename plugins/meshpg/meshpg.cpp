@@ -44,6 +44,8 @@ void MeshPg::start() {
         log_(plugin::LogLevel::info, "it is off");
         return;
     }
+    log_(plugin::LogLevel::info, "whoever may connect to this database can read the channel " +
+                                     options_.channel + ", and send hints on it");
     thread_ = std::thread([this] { run(); });
 }
 

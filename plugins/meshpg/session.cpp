@@ -155,7 +155,7 @@ bool Session::flush() {
     return left >= 0 || fail();
 }
 
-bool Session::advance(const std::function<void(std::string_view payload)>& heard) {
+bool Session::advance(const std::function<void(std::string_view payload, int sender)>& heard) {
     if (state_ == State::closed) {
         return false;
     }
@@ -189,7 +189,7 @@ bool Session::advance(const std::function<void(std::string_view payload)>& heard
             return true;
         }
         if (channel_ == notice->relname) {
-            heard(notice->extra);
+            heard(notice->extra, notice->be_pid);
         }
     }
 }

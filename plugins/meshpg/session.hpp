@@ -42,7 +42,8 @@ public:
 
     /// Something may have happened on the socket. @return false when the session is over; error()
     /// says why
-    bool advance(const std::function<void(std::string_view payload)>& heard);
+    /// @param heard gets each notification and the process id of the session that sent it
+    bool advance(const std::function<void(std::string_view payload, int sender)>& heard);
     /// Only while idle. @return as advance()
     bool notify(const std::string& channel, const std::vector<std::string>& payloads);
     const std::string& error() const noexcept { return error_; }

@@ -2,6 +2,7 @@
 #include "meshpg/channel.hpp"
 #include "meshpg/meshpg.hpp"
 #include "support/postgres.hpp"
+#include "support/sql_session.hpp"
 
 #include <queen/plugin/testing.hpp>
 
@@ -25,6 +26,7 @@ using plugin::HintKind;
 using plugin::ManualClock;
 using plugin::OwnedHint;
 using plugin::RecordingMeshHost;
+using test::SqlSession;
 using test::TestPostgres;
 
 Hint stored(std::string_view queue, std::string_view partition) {
@@ -303,8 +305,14 @@ TEST_F(ChannelTest, ANameServiceThatHangsHoldsNeitherTurnsNorTheStopUp) {
         }
         EXPECT_EQ(channel.figures().connects_failed.value(), 11u);
     }
-    MeshPg mesh(set, clock_, host, log, hanging);
+    std::vector<std::string> lines; // written before there is a thread
+    MeshPg mesh(
+        set, clock_, host,
+        [&](plugin::LogLevel, std::string_view line) { lines.emplace_back(line); }, hanging);
     mesh.start();
+    EXPECT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines.at(0).find("whoever may connect to this database can read the channel"),
+              std::string::npos);
     ASSERT_TRUE(plugin::eventually([&] { return *hanging.calls == 2; }))
         << "one attempt waits at a time";
     mesh.stop();
@@ -342,21 +350,59 @@ TEST_F(ChannelTest, WhateverAnyoneNotifiesIsSurvivedAndCounted) {
     EXPECT_EQ(a.channel.alive(), 1u);
 }
 
-TEST_F(ChannelTest, AFloodIsDroppedBecauseItCannotWait) {
+TEST_F(ChannelTest, AFloodIsDroppedBecauseItCannotWaitAndLookedForOnce) {
     Options few = options("a");
-    few.hints_per_second = 2;
+    few.hints_per_second = 8;
     Node& a = add(few);
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    const auto hint = [](const std::string& partition) {
+        return R"({"server_id":"x","items":[{"queue":"q","partition":")" + partition + "\"}]}";
+    };
+    std::string flood = "SELECT";
     for (int i = 0; i < 5; ++i) {
-        notify(R"({"server_id":"x","items":[{"queue":"q","partition":")" + std::to_string(i) +
-               "\"}]}");
+        flood += (i == 0 ? " " : ", ") + ("pg_notify('queen_mesh', $q$" + hint(std::to_string(i))) +
+                 "$q$)";
     }
+    SqlSession flooder(postgres_.conninfo(database_));
+    flooder.query(flood);
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_received.value() == 5; }));
-    EXPECT_EQ(a.host.hints().size(), 2u);
+    EXPECT_EQ(a.host.hints().size(), 2u) << "a session begins with a quarter of a second's worth";
     EXPECT_EQ(a.channel.figures().dropped_flood.value(), 3u);
-    clock_.advance(500ms);
-    notify(R"({"server_id":"x","items":[{"queue":"q","partition":"later"}]})");
+    EXPECT_GE(a.host.times_missed(), 3u) << "what was dropped is looked for";
+    notify(hint("another"));
+    EXPECT_TRUE(until([&] { return a.heard("another") == 1; })) << "others are heard";
+    clock_.advance(125ms);
+    flooder.query("SELECT pg_notify('queen_mesh', $q$" + hint("later") + "$q$)");
     EXPECT_TRUE(until([&] { return a.heard("later") == 1; }));
+}
+
+// ME-22
+TEST_F(ChannelTest, BrokersThatShareAServerIdAreHeardAndToldOfOnce) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    const auto say = [&](const std::string& id, const std::string& instance) {
+        const auto heard = a.channel.figures().notifications_received.value();
+        notify(R"({"server_id":")" + id + R"(","instance":")" + instance +
+               R"(","items":[{"queue":"q","partition":"p"}]})");
+        EXPECT_TRUE(
+            until([&] { return a.channel.figures().notifications_received.value() > heard; }));
+    };
+    const auto told = [&](std::string_view what) {
+        return std::count_if(a.lines.begin(), a.lines.end(),
+                             [&](const std::string& line) { return line.find(what) != line.npos; });
+    };
+    say("a", "1");
+    say("a", "1");
+    EXPECT_EQ(told("our own server id a by the session of process "), 1);
+    say("x", "2");
+    say("x", "3");
+    EXPECT_EQ(told("two brokers have the server id x"), 0) << "it may have started anew";
+    say("x", "2");
+    say("x", "3");
+    say("x", "2");
+    EXPECT_LE(told("two brokers have the server id x"), 2) << "one line for each of the two";
+    EXPECT_GE(told("two brokers have the server id x"), 1);
+    EXPECT_EQ(a.host.hints().size(), 7u);
 }
 
 TEST_F(ChannelTest, HeartbeatsKeepBrokersKnown) {
