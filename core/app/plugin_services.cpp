@@ -61,6 +61,7 @@ pluginhost::HostServices PluginServices::services() {
         reseeder_.reseed(source, scope, ticket, window);
     };
     return {.clock = &clock_,
+            .thread_time = SystemClock::thread_time,
             .log = log,
             .wake = wake,
             .reseed = reseed,

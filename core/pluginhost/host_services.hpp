@@ -19,6 +19,9 @@ namespace queen::pluginhost {
 /// is skipped.
 struct HostServices {
     const Clock* clock = nullptr; ///< required
+    /// What the calling thread has had of a processor. Empty: calls into plugins are judged by the
+    /// clock alone.
+    Nanoseconds (*thread_time)() noexcept = nullptr;
     /// One line for the log; `plugin` is its name in YAML.
     std::function<void(std::string_view plugin, queen_log_level, std::string_view text)> log;
     /// Wakes parked pops of the queue; an empty group means every group.

@@ -109,17 +109,18 @@ void Outbox::signal() {
     }
 }
 
-void Outbox::discard(Queue& queue) {
+std::deque<OutFrame> Outbox::discard(Queue& queue) {
     queue.dropped += queue.frames.size();
     figures_.dropped_stale.add(queue.frames.size());
-    queue.frames.clear();
     queue.bytes = 0;
+    return std::exchange(queue.frames, {});
 }
 
 void Outbox::set_connected(std::size_t peer, bool connected) {
+    std::deque<OutFrame> gone; // up to 32 MiB: workers must not wait for their end
     const std::lock_guard lock(mutex_);
     Queue& queue = queues_[peer];
-    discard(queue);
+    gone = discard(queue);
     if (queue.connected != connected) {
         queue.connected = connected;
         connected_.fetch_add(connected ? 1 : std::size_t(-1), std::memory_order_relaxed);

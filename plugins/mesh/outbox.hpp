@@ -57,7 +57,8 @@ private:
     using Keys = std::unordered_set<std::string>;
 
     void append(const OutFrame& frame); ///< Requires mutex_.
-    void discard(Queue& queue);         ///< Requires mutex_.
+    /// @return what is to be freed without the lock: Requires mutex_.
+    std::deque<OutFrame> discard(Queue& queue);
     void mark_dirty(std::span<const plugin::Hint> hints);
     void signal();
 

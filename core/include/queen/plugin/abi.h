@@ -10,7 +10,8 @@
  *   [ticker]  one thread, concurrent with [worker]
  *   [any]     any of them
  * The network thread never calls a plugin. No call blocks on I/O; the host measures each call
- * against a budget of 1 ms, or 1 ms for each thousand marks or rows that it is given.
+ * against a budget of 1 ms of the processor, or 1 ms for each thousand marks or rows that it is
+ * given, and against a hundred times that by the clock.
  *
  * Memory. The callee reads its arguments until it returns and copies what it keeps. Only `cookie`
  * is handed over: made in take(), given back exactly once in settle().
