@@ -260,6 +260,9 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
     case FrameType::challenge:
     case FrameType::answer:
         return true; // it was heard of; there is nothing else in it
+    case FrameType::missed:
+        context_.host.missed();
+        return true;
     case FrameType::message_available:
     case FrameType::message_available_batch:
     case FrameType::dirty_batch:
@@ -310,6 +313,7 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
     case FrameType::hello:
     case FrameType::challenge:
     case FrameType::answer:
+    case FrameType::missed:
         break;
     }
     return true;

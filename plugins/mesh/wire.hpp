@@ -26,7 +26,8 @@ enum class FrameType : std::uint8_t {
     // Ours: readers of the old protocol skip them.
     group_moved = 64,
     challenge = 65,
-    answer = 66
+    answer = 66,
+    missed = 67 ///< some that should have come before it were dropped
 };
 
 inline constexpr std::size_t kMaxFrame = std::size_t{16} << 20; ///< length field (ME-4)

@@ -92,6 +92,7 @@ void Channel::lose(const std::string& why, SteadyTime now) {
     session_.close();
     if (listening_) {
         listening_ = false;
+        lost_ = true;
         figures_.connected.store(false, std::memory_order_relaxed);
         if (now - connected_at_ >= options_.last_retry) {
             retry_ = options_.first_retry;
@@ -162,6 +163,8 @@ void Channel::hear(std::string_view payload, int sender, SteadyTime now) {
             taken = hints_.add(HintKind::deleted, item);
         } else if (item.kind == "switched") {
             taken = hints_.add_switch(item.subject, item.enabled);
+        } else if (item.kind == "missed") {
+            taken = missed = true;
         }
         skipped += taken ? 0 : 1;
     }
@@ -274,9 +277,16 @@ void Channel::send(SteadyTime now) {
         flush_at_ = now + options_.flush;
         hints = outbox_.take(head_, options_.payload, options_.payloads, payloads);
     }
+    const std::uint64_t full = figures_.dropped_full.value();
+    lost_ = lost_ || std::exchange(told_full_, full) != full;
+    const bool tells = lost_ && outbox_.listened() && outbox_.size() == 0;
+    if (tells) {
+        payloads.push_back(head_ + "{\"kind\":\"missed\"}]}");
+    }
     if (payloads.empty()) {
         return;
     }
+    lost_ = lost_ && !tells;
     patience_until_ = now + options_.patience;
     if (!session_.notify(options_.channel, payloads)) {
         figures_.dropped_stale.add(hints);

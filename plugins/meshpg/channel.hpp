@@ -104,6 +104,8 @@ private:
 
     bool was_connected_ = false;
     bool listening_ = false;
+    bool lost_ = false;           ///< hints for others, since they were told so
+    std::uint64_t told_full_ = 0; ///< of dropped_full
     Nanoseconds retry_;
     SteadyTime retry_at_ = SteadyTime::min();
     SteadyTime patience_until_ = SteadyTime::max(); ///< while something is asked of the database

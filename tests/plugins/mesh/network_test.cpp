@@ -167,6 +167,19 @@ TEST_F(NetworkTest, WhoHearsOnANewLinkTellsThatHintsMayHaveBeenMissed) {
     EXPECT_EQ(count(*b, "lost"), 0u);
 }
 
+TEST_F(NetworkTest, APeerThatWasTooSlowHearsThatThereWasMore) {
+    Options set = options("a", {"b"});
+    set.send_queue = 2;
+    Node& a = add(set);
+    Node& b = add("b", {"nobody"});
+    ASSERT_TRUE(until([&] { return b.host.times_missed() == 1; }));
+    for (int i = 0; i < 3; ++i) {
+        publish(a, configured("q" + std::to_string(i)));
+    }
+    EXPECT_TRUE(until([&] { return b.host.times_missed() == 2; }));
+    EXPECT_EQ(b.host.hints().size(), 2u);
+}
+
 TEST_F(NetworkTest, AStrangerDoesNotTellThatHintsMayHaveBeenMissed) {
     Node& a = add("a", {"b"});
     RawPeer stranger(a.network.port());

@@ -157,6 +157,43 @@ TEST_F(ChannelTest, AfterEachNewSessionAndEachNewBrokerHintsMayHaveBeenMissed) {
     EXPECT_TRUE(until([&] { return b.host.times_missed() > before; }));
 }
 
+// MESH-4: the session of who hears was there all the time.
+TEST_F(ChannelTest, WhoLostHintsForOthersTellsThem) {
+    Options small = options("a");
+    small.pending = 2;
+    Node& a = add(small);
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    for (Node* node : {&a, &b}) { // past what brokers that meet say
+        clock_.advance(node->options.heartbeat);
+        const auto received = node->channel.figures().notifications_received.value();
+        ASSERT_TRUE(until(
+            [&] { return node->channel.figures().notifications_received.value() > received; }));
+    }
+    auto before = b.host.times_missed();
+    publish(a, stored("q", "first"));
+    ASSERT_TRUE(until([&] { return b.heard("first") == 1; }));
+    EXPECT_EQ(b.host.times_missed(), before);
+    for (const char* partition : {"1", "2", "3"}) {
+        publish(a, stored("q", partition));
+    }
+    clock_.advance(20ms);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() == before + 1; })) << "too many waited";
+    EXPECT_EQ(b.heard("3"), 0u);
+
+    before = b.host.times_missed();
+    const std::string oldest = SqlSession(postgres_.conninfo(database_))
+                                   .one("SELECT pid FROM pg_stat_activity WHERE application_name = "
+                                        "'queen-meshpg' AND datname = current_database() "
+                                        "ORDER BY backend_start LIMIT 1");
+    postgres_.execute(database_, "SELECT pg_terminate_backend(" + oldest + ")");
+    ASSERT_TRUE(until([&] { return !a.channel.listened(); }));
+    publish(a, stored("q", "lost"));
+    clock_.advance(a.options.last_retry);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() > before; })) << "its session was cut";
+    EXPECT_EQ(b.channel.figures().reconnects.value(), 0u);
+}
+
 TEST_F(ChannelTest, WithoutOthersNothingIsSent) {
     Node& a = add("a");
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
