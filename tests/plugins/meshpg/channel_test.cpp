@@ -162,6 +162,7 @@ TEST_F(ChannelTest, WhoLostHintsForOthersTellsThem) {
     Options small = options("a");
     small.pending = 2;
     Node& a = add(small);
+    ASSERT_TRUE(until([&] { return a.channel.figures().connected.load(); })); // the oldest session
     Node& b = add("b");
     ASSERT_TRUE(meet(a, b));
     for (Node* node : {&a, &b}) { // past what brokers that meet say
