@@ -64,6 +64,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     }
     if (parts.peer_hints) {
         parts.peer_hints->stop();
+        parts.missed_hints->stop();
     }
     if (parts.front) {
         parts.front->stop(grace);
@@ -74,7 +75,7 @@ void BrokerApp::stop(std::chrono::milliseconds grace) {
     if (parts.timer_firing) { // other brokers fire what this one has in hand
         stop_and_wait(grace, [&](auto over) { parts.timer_firing->stop(std::move(over)); });
     }
-    if (parts.meshes) { // peers were told of what was answered; what a link has not sent is lost
+    if (parts.meshes) { // peers are told of what was answered, as far as they read
         for (const auto& entry : parts.meshes->all()) {
             entry.link->stop();
         }

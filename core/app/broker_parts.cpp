@@ -195,10 +195,16 @@ Result<void> BrokerApp::Parts::load_plugins(const std::stop_token&) {
 
 /// What other brokers say, before a mesh could hear them.
 void BrokerApp::Parts::open_mesh() {
+    const auto read_repairs = [this] { repairs->poke(); };
+    const auto read_switches = [this] { switches->refresh(); };
+    missed_hints = std::make_unique<broker::MissedHints>(
+        *sources, *parking, *executor, *ticker, clock,
+        broker::MissedHints::Told{.moved = read_repairs, .switched = read_switches});
     peer_hints = std::make_unique<broker::PeerHints>(
         *store, *pop, *announcer, *parking, *encryption, *executor, clock,
-        broker::PeerHints::Told{.moved = [this] { repairs->poke(); },
-                                .switched = [this] { switches->refresh(); }},
+        broker::PeerHints::Told{.moved = read_repairs,
+                                .switched = read_switches,
+                                .missed = [this] { missed_hints->missed(); }},
         broker::PeerHints::Options{.tenants = settings.tenancy.header,
                                    .wait = settings.database.statement_timeout});
     plugin_services->hear(*peer_hints);

@@ -18,6 +18,7 @@
 #include "broker/maintenance/scheduler.hpp"
 #include "broker/meshes.hpp"
 #include "broker/message_browser.hpp"
+#include "broker/missed_hints.hpp"
 #include "broker/parking.hpp"
 #include "broker/peer_hints.hpp"
 #include "broker/pop.hpp"
@@ -117,6 +118,7 @@ struct BrokerApp::Parts {
     std::unique_ptr<broker::MovedCursors> moved_cursors;
     std::unique_ptr<broker::Groups> groups;
     std::shared_ptr<broker::RepairReader> repairs;
+    std::unique_ptr<broker::MissedHints> missed_hints;
     std::unique_ptr<broker::PeerHints> peer_hints;
     std::unique_ptr<broker::FigureReads> browsing; ///< lists of messages and of dead letters
     std::unique_ptr<broker::DeadLetters> letters;

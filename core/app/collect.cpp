@@ -254,6 +254,7 @@ void collect_meshes(Page& page, const broker::Meshes& meshes, const broker::Peer
     page.add(m::kHintsRefused, {"no_tenant"}, number(stats.nobody.value()));
     page.add(m::kHintsRefused, {"overflow"}, number(stats.overflowed.value()));
     page.add(m::kHintsFannedOut, number(stats.fanned_out.value()));
+    page.add(m::kHintsMissed, number(stats.missed.value()));
     page.add(m::kHintsWaiting, number(waiting));
     page.add(m::kHintConfigReads, {"failed"}, number(stats.config_reads_failed.value()));
     page.add(m::kHintConfigReads, {"done"}, number(stats.config_reads_done.value()));

@@ -75,6 +75,7 @@ void write_hints(json::Writer& writer, const broker::Meshes& meshes,
     writer.key("other_tenant").integer(integer(stats.foreign.value()));
     writer.key("no_tenant").integer(integer(stats.nobody.value()));
     writer.key("overflow").integer(integer(stats.overflowed.value())).end_object();
+    writer.key("missed").integer(integer(stats.missed.value()));
     writer.key("waiting").integer(integer(waiting)).end_object();
 }
 

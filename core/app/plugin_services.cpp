@@ -61,6 +61,7 @@ pluginhost::HostServices PluginServices::services() {
         reseeder_.reseed(source, scope, ticket, window);
     };
     return {.clock = &clock_,
+            .thread_time = SystemClock::thread_time,
             .log = log,
             .wake = wake,
             .reseed = reseed,
@@ -69,6 +70,12 @@ pluginhost::HostServices PluginServices::services() {
                 [this](std::string_view, std::span<const plugin::Hint> hints) {
                     if (auto* const peers = hints_.load()) {
                         peers->heard(hints);
+                    }
+                },
+            .missed =
+                [this](std::string_view) {
+                    if (auto* const peers = hints_.load()) {
+                        peers->missed();
                     }
                 },
             .conninfo = conninfo_};

@@ -14,6 +14,8 @@ class SystemClock final : public Clock {
 public:
     SteadyTime now() const noexcept override;
     static WallTime wall() noexcept;
+    /// What the calling thread has had of a processor. A call into the kernel, several hundred ns.
+    static Nanoseconds thread_time() noexcept;
     static const SystemClock& instance() noexcept;
 };
 

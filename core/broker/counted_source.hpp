@@ -67,6 +67,7 @@ public:
     }
     SteadyTime tick(SteadyTime now) override { return source_->tick(now); }
     void stats(plugin::Stats& out) override { source_->stats(out); }
+    bool missed() override { return source_->missed(); }
 
 private:
     const SourcePtr source_;

@@ -468,6 +468,20 @@ void Parking::look_together() {
     }
 }
 
+void Parking::wake_each_scope() {
+    Resumes resumes;
+    for (const auto& shard : shards_) {
+        const std::lock_guard lock(shard->mutex);
+        for (auto& [key, gate] : shard->gates) {
+            for (auto& [member, scope] : gate->scopes) {
+                left(*gate, touch(*scope, 1, resumes));
+            }
+        }
+    }
+    floor_looks_.add(resumes.size());
+    look_soon(std::move(resumes));
+}
+
 Parking::Resumes Parking::take_everyone() {
     Resumes resumes;
     {

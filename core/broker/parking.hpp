@@ -153,6 +153,9 @@ public:
     /// @thread any, without locks that waiters may need
     void wake_wildcards(std::string_view gate, std::string_view group, std::uint64_t count);
 
+    /// One waiter of each scope looks, as if its floor had come, many of them together; who is
+    /// about to park looks again instead. @thread any, without locks that waiters may need
+    void wake_each_scope();
     /// Every parked pop looks once more; who is about to park looks again instead.
     /// @thread any, without locks that waiters may need
     void wake_everyone();
@@ -165,7 +168,8 @@ public:
     struct Statistics {
         std::uint64_t woken = 0;        ///< something arrived or was freed
         std::uint64_t passed_on = 0;    ///< chained wakes, and those that a waiter could not use
-        std::uint64_t floor_looks = 0;  ///< nothing happened for a backoff interval
+        std::uint64_t floor_looks = 0;  ///< nothing happened for a backoff interval, or it is not
+                                        ///< known whether something did
         std::uint64_t park_refused = 0; ///< did not park: something happened during the look
     };
     Statistics statistics() const noexcept;

@@ -83,6 +83,7 @@ bool PeerHints::well_formed(const plugin::Hint& hint) {
 
 void PeerHints::heard(std::span<const plugin::Hint> hints) {
     bool post = false;
+    bool lost = false;
     {
         const std::lock_guard lock(mutex_);
         for (const auto& hint : hints) {
@@ -96,6 +97,7 @@ void PeerHints::heard(std::span<const plugin::Hint> hints) {
             if (stopped_ || waiting_hints_ >= options_.waiting ||
                 waiting_bytes_ + bytes > options_.waiting_bytes) {
                 stats_.overflowed.add();
+                lost = !stopped_;
                 continue;
             }
             if (waiting_.empty() || waiting_.back().items.size() >= kBatch) {
@@ -110,6 +112,16 @@ void PeerHints::heard(std::span<const plugin::Hint> hints) {
     }
     if (post) {
         post_work();
+    }
+    if (lost && told_.missed) { // looked for when the flood is over, and once a second till then
+        told_.missed();
+    }
+}
+
+void PeerHints::missed() {
+    stats_.missed.add();
+    if (told_.missed) {
+        told_.missed();
     }
 }
 

@@ -12,6 +12,9 @@
 //   deleted     what is remembered of the queue is dropped, by sources too, and who waits is woken
 //   switched    the switches are read now
 //
+// What a mesh itself knows to have lost, it says: then everything is looked at once
+// (missed_hints.hpp).
+//
 // Who is woken looks, and a look that is not needed costs one claim. What is lost here, dropped or
 // left out costs what a lost frame costs: the time until brokers look for themselves. And nothing
 // goes on from here to other brokers (ME-12): the announcer publishes nothing of a peer's.
@@ -61,6 +64,7 @@ public:
     struct Told {
         std::function<void()> moved;    ///< repairs are to be read
         std::function<void()> switched; ///< switches are to be read
+        std::function<void()> missed{}; ///< hints may have been lost; on the mesh's thread
     };
     struct Stats {
         HintCounts heard;   ///< all, by kind
@@ -68,6 +72,7 @@ public:
         Counter foreign;    ///< of a tenant whom nobody here can be
         Counter nobody;     ///< no tenant was named, and none holds such a queue here
         Counter overflowed; ///< more than may wait
+        Counter missed;     ///< times that a mesh may have lost some
         Counter fanned_out; ///< no tenant was named: taken for each that holds the queue
         Counter config_reads_done;
         Counter config_reads_failed;
@@ -79,6 +84,8 @@ public:
 
     /// Takes a copy and returns. @thread any, a mesh's own
     void heard(std::span<const plugin::Hint> hints);
+    /// Some may have been lost on their way here. @thread any, a mesh's own
+    void missed();
     /// What is heard from now on is dropped. @thread any
     void stop();
 

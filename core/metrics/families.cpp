@@ -87,6 +87,7 @@ constexpr std::array kAll{
     &kHintsHeard,
     &kHintsRefused,
     &kHintsFannedOut,
+    &kHintsMissed,
     &kHintsWaiting,
     &kHintConfigReads,
     &kMeshFiguresDropped,

@@ -202,6 +202,8 @@ inline constexpr Family kHintsFannedOut{"queen_peer_hints_fanned_out_total", Kin
     "Hints of other brokers that named no tenant and were taken for every tenant with such a queue."};
 inline constexpr Family kHintsWaiting{"queen_peer_hints_waiting", Kind::gauge, "",
     "Hints of other brokers that wait for a worker now."};
+inline constexpr Family kHintsMissed{"queen_peer_hints_missed_total", Kind::counter, "",
+    "Times that a mesh may have lost hints of other brokers: a link was made, or something was dropped."};
 inline constexpr Family kHintConfigReads{"queen_peer_hints_settings_read_total", Kind::counter, "result",
     "Settings of queues that were read because another broker changed them."};
 inline constexpr Family kMeshFiguresDropped{"queen_mesh_figures_dropped", Kind::gauge, "plugin",

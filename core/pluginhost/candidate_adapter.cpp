@@ -130,15 +130,15 @@ plugin::Selection scan() {
 CandidateAdapter::CandidateAdapter(std::shared_ptr<CandidateInstance> instance)
     : instance_(std::move(instance)) {}
 
-/// True while the plugin is paused. After a pause, the first call per scope makes the source forget
-/// what it knew: it missed marks, so its "nothing" would be a lie. Forgotten means cold, and cold
-/// means a scan and a reseed.
+/// True while the plugin is paused. After a pause, and when marks were lost on their way here, the
+/// first call per scope makes the source forget what it knew: its "nothing" would be a lie.
+/// Forgotten means cold, and cold means a scan and a reseed.
 bool CandidateAdapter::left_alone(const plugin::Scope& scope) {
     Guard& guard = instance_->guard();
     if (guard.paused()) {
         return true;
     }
-    if (guard.stale_after_pause(scope.queue.key, scope.group)) {
+    if (guard.stale(scope.queue.key, scope.group)) {
         forget(scope.queue.tenant, scope.queue.name, scope.group);
     }
     return false;
@@ -354,6 +354,19 @@ void CandidateAdapter::reseed_done(const plugin::Scope& scope, plugin::Ticket ti
 SteadyTime CandidateAdapter::tick(SteadyTime now) {
     instance_->tick_if_due(now);
     return instance_->tick_due();
+}
+
+bool CandidateAdapter::missed() {
+    Guard& guard = instance_->guard();
+    // One that is paused is forgotten scope by scope afterwards anyway.
+    if (!guard.paused() &&
+        (instance_->table().missed == nullptr ||
+         guard.run(
+             Call::missed, [&] { return instance_->table().missed(instance_->self()); },
+             QUEEN_MISSED_FORGET) != 0)) {
+        guard.outdate();
+    }
+    return true;
 }
 
 void CandidateAdapter::stats(plugin::Stats& out) {

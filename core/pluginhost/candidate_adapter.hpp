@@ -72,6 +72,9 @@ public:
     void reseed_done(const plugin::Scope& scope, plugin::Ticket ticket, bool complete) override;
     SteadyTime tick(SteadyTime now) override;
     void stats(plugin::Stats& out) override;
+    /// Always true: of a source that does not look by itself each scope is forgotten when a pop
+    /// comes to it.
+    bool missed() override;
 
 private:
     bool left_alone(const plugin::Scope& scope);

@@ -84,6 +84,8 @@ std::string_view to_string(Call call) noexcept {
         return "scheduled";
     case Call::answered:
         return "answered";
+    case Call::missed:
+        return "missed";
     }
     return "";
 }
@@ -113,27 +115,30 @@ SteadyTime Guard::paused_until() const noexcept {
     return SteadyTime(Nanoseconds(paused_until_.load(std::memory_order_relaxed)));
 }
 
-bool Guard::stale_after_pause(std::string_view queue_key, std::string_view group) {
-    const std::uint64_t pauses = pauses_.load(std::memory_order_acquire);
-    if (pauses == 0) {
+bool Guard::stale(std::string_view queue_key, std::string_view group) {
+    const std::uint64_t outdated = outdated_.load(std::memory_order_acquire);
+    if (outdated == 0) {
         return false;
     }
     std::string scope;
     scope.reserve(queue_key.size() + 1 + group.size());
     scope.append(queue_key).append(1, '\x1f').append(group);
     const std::lock_guard lock(mutex_);
-    if (refreshed_for_ != pauses || refreshed_.size() >= kMostRefreshed) {
+    if (refreshed_for_ != outdated || refreshed_.size() >= kMostRefreshed) {
         refreshed_.clear();
-        refreshed_for_ = pauses;
+        refreshed_for_ = outdated;
     }
     return refreshed_.insert(std::move(scope)).second;
 }
 
-void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept {
+void Guard::measured(Call call, Nanoseconds spent, std::optional<Nanoseconds> used,
+                     std::size_t things) noexcept {
     auto& streak = slow_in_a_row_[static_cast<std::size_t>(call)];
     const auto thousands =
         static_cast<std::int64_t>((std::max<std::size_t>(things, 1) + 999) / 1000);
-    if (spent <= limits_.budget * thousands) {
+    const bool waited = spent > limits_.wait_budget * thousands;
+    if (spent <= limits_.budget * thousands ||
+        (used && *used <= limits_.budget * thousands && !waited)) {
         if (streak.load(std::memory_order_relaxed) != 0) {
             streak.store(0, std::memory_order_relaxed);
         }
@@ -143,10 +148,20 @@ void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept 
     if (call == Call::stats || call == Call::peers) {
         return; // who looks at figures must not change how pops find their messages
     }
-    if (streak.fetch_add(1, std::memory_order_relaxed) + 1 < limits_.slow_calls) {
+    if (services_.thread_time == nullptr || used || waited) {
+        slow(call, streak.fetch_add(1, std::memory_order_relaxed) + 1);
         return;
     }
-    streak.store(0, std::memory_order_relaxed);
+    // Slow by the clock alone, as all calls that a busy machine held up at once: a suspicion.
+    std::uint32_t none = 0;
+    streak.compare_exchange_strong(none, 1, std::memory_order_relaxed);
+}
+
+void Guard::slow(Call call, std::uint32_t in_a_row) noexcept {
+    if (in_a_row < limits_.slow_calls) {
+        return;
+    }
+    slow_in_a_row_[static_cast<std::size_t>(call)].store(0, std::memory_order_relaxed);
     const SteadyTime now = services_.clock->now();
     auto until = paused_until_.load(std::memory_order_relaxed);
     if (now.time_since_epoch().count() < until ||
@@ -155,6 +170,7 @@ void Guard::measured(Call call, Nanoseconds spent, std::size_t things) noexcept 
         return; // a call that began before the pause, or one that lost the race to open it
     }
     pauses_.fetch_add(1, std::memory_order_release);
+    outdate();
     count(Fault::paused, to_string(call));
 }
 

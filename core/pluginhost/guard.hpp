@@ -2,6 +2,17 @@
 // fence: a call that never returns costs its worker, a crash is a crash. What it does: a fault is
 // counted by kind and logged with the plugin's name, and a plugin that is slow three times in a row
 // is left alone for a while, during which the broker goes on without it.
+//
+// Slow is what costs the processor's time: on a busy machine any call may take long by the clock,
+// and so may one that waits for a lock of another that was interrupted. The clock is cheap to read,
+// the thread's time is not. So the clock speaks first: one call that is slow by it makes a suspect
+// of its function, and of a suspect the thread's time is read as well, which confirms it or clears
+// it:
+//
+//   fine --slow by the clock--> suspect --slow by its thread's time, twice in a row--> paused
+//     ^--------------------------'  not slow by that
+//
+// A call that takes far longer by the clock, as one that waits for a network, is slow in any case.
 #pragma once
 #include "pluginhost/host_services.hpp"
 
@@ -9,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -63,8 +75,9 @@ enum class Call {
     peers,
     scheduled,
     answered,
+    missed,
 };
-inline constexpr std::size_t kCalls = 17;
+inline constexpr std::size_t kCalls = 18;
 std::string_view to_string(Call call) noexcept;
 
 struct GuardLimits {
@@ -72,6 +85,7 @@ struct GuardLimits {
         std::chrono::milliseconds(1); ///< of one call, per thousand things it is given
     std::uint32_t slow_calls = 3;     ///< in a row, of one function
     Nanoseconds pause = std::chrono::seconds(10);
+    Nanoseconds wait_budget = std::chrono::milliseconds(100); ///< by the clock, else as `budget`
 };
 
 /// @thread any
@@ -108,14 +122,24 @@ public:
     /// True while the plugin is to be left alone.
     bool paused() const noexcept;
     SteadyTime paused_until() const noexcept;
-    /// True exactly once per scope after each pause: what the source knew of it is stale.
-    bool stale_after_pause(std::string_view queue_key, std::string_view group);
+    /// True exactly once per scope after each pause or outdate(): what the source knew of it is
+    /// stale.
+    bool stale(std::string_view queue_key, std::string_view group);
+    /// What the source knows is stale, of every scope.
+    void outdate() noexcept { outdated_.fetch_add(1, std::memory_order_release); }
 
     void count(Fault fault, std::string_view detail, std::uint64_t times = 1) noexcept;
     FaultCounts counts() const noexcept;
 
 private:
-    void measured(Call call, Nanoseconds spent, std::size_t things) noexcept;
+    /// @param used of the processor; nothing when that was not read
+    void measured(Call call, Nanoseconds spent, std::optional<Nanoseconds> used,
+                  std::size_t things) noexcept;
+    void slow(Call call, std::uint32_t in_a_row) noexcept;
+    bool suspect(Call call) const noexcept {
+        return services_.thread_time != nullptr &&
+               slow_in_a_row_[static_cast<std::size_t>(call)].load(std::memory_order_relaxed) != 0;
+    }
     void failed(Call call, const char* what) noexcept;
 
     static thread_local Nanoseconds host_time_; ///< of calls into the host, on this thread
@@ -127,15 +151,18 @@ private:
     std::array<std::atomic<std::uint32_t>, kCalls> slow_in_a_row_{};
     std::atomic<std::int64_t> paused_until_{INT64_MIN};
     std::atomic<std::uint64_t> pauses_{0};
+    std::atomic<std::uint64_t> outdated_{0}; ///< times: by pauses and otherwise
 
     std::mutex mutex_;
-    std::uint64_t refreshed_for_ = 0;           ///< the pause that refreshed_ belongs to
+    std::uint64_t refreshed_for_ = 0;           ///< that time of outdated_ refreshed_ belongs to
     std::unordered_set<std::string> refreshed_; ///< scopes looked at since
 };
 
 template <class Body>
 std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine, std::size_t things) noexcept {
     const Nanoseconds aside = host_time_;
+    const bool suspected = suspect(call);
+    const Nanoseconds used = suspected ? services_.thread_time() : Nanoseconds(0);
     const SteadyTime begin = services_.clock->now();
     std::int32_t answer = kThrew;
     // The plugin boundary is one of the places where exceptions end.
@@ -146,7 +173,11 @@ std::int32_t Guard::run(Call call, Body&& body, std::int32_t fine, std::size_t t
     } catch (...) {
         failed(call, "an exception of unknown type");
     }
-    measured(call, services_.clock->now() - begin - (host_time_ - aside), things);
+    const Nanoseconds hosts = host_time_ - aside;
+    const Nanoseconds spent = services_.clock->now() - begin - hosts;
+    measured(call, spent,
+             suspected ? std::optional(services_.thread_time() - used - hosts) : std::nullopt,
+             things);
     if (answer != 0 && answer != kThrew && answer != fine) {
         count(Fault::error_return, to_string(call));
     }

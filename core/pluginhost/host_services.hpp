@@ -19,6 +19,9 @@ namespace queen::pluginhost {
 /// is skipped.
 struct HostServices {
     const Clock* clock = nullptr; ///< required
+    /// What the calling thread has had of a processor. Empty: calls into plugins are judged by the
+    /// clock alone.
+    Nanoseconds (*thread_time)() noexcept = nullptr;
     /// One line for the log; `plugin` is its name in YAML.
     std::function<void(std::string_view plugin, queen_log_level, std::string_view text)> log;
     /// Wakes parked pops of the queue; an empty group means every group.
@@ -33,6 +36,9 @@ struct HostServices {
     /// The mesh of that name heard hints of a peer; they are valid during the call. From its
     /// start() to the end of its stop().
     std::function<void(std::string_view plugin, std::span<const plugin::Hint>)> heard = {};
+    /// The mesh of that name may have lost hints of peers. From its start() to the end of its
+    /// stop().
+    std::function<void(std::string_view plugin)> missed = {};
     /// For libpq: lets plugins open connections of their own to the database. Empty: none may.
     std::string conninfo = {};
 };

@@ -30,7 +30,7 @@ std::optional<plugin::Hint> sound_hint(const queen_hint& raw) noexcept {
 
 } // namespace
 
-const queen_host_mesh MeshInstance::kHostMesh{sizeof(queen_host_mesh), 0, host_heard};
+const queen_host_mesh MeshInstance::kHostMesh{sizeof(queen_host_mesh), 0, host_heard, host_missed};
 
 MeshInstance::~MeshInstance() {
     stop();
@@ -155,6 +155,16 @@ void MeshInstance::hear(const queen_hint* hints, std::size_t count) {
 void MeshInstance::host_heard(const queen_host* host, const queen_hint* hints,
                               size_t count) noexcept {
     serve<MeshInstance>(host, [&](MeshInstance& self) { self.hear(hints, count); });
+}
+
+void MeshInstance::host_missed(const queen_host* host) noexcept {
+    serve<MeshInstance>(host, [](MeshInstance& self) {
+        if (!self.open_.load(std::memory_order_acquire)) {
+            self.guard().count(Fault::out_of_turn, "missed");
+        } else if (self.services().missed) {
+            self.services().missed(self.name());
+        }
+    });
 }
 
 } // namespace queen::pluginhost

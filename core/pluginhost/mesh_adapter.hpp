@@ -41,6 +41,7 @@ private:
 
     void hear(const queen_hint* hints, std::size_t count);
     static void host_heard(const queen_host* host, const queen_hint* hints, size_t count) noexcept;
+    static void host_missed(const queen_host* host) noexcept;
     static const queen_host_mesh kHostMesh;
 
     const queen_mesh table_;

@@ -1,3 +1,4 @@
+#include "model/names.hpp"
 #include "settings/address.hpp"
 #include "settings/connection.hpp"
 #include "settings/layers.hpp"
@@ -96,12 +97,22 @@ void resolve_data(Layers& layers, const Environment& env) {
     }
 }
 
+/// Other brokers, administrators and the database are told the name.
 void resolve_server_id(Layers& layers, const Environment& env) {
+    const Held& held = layers.held("server_id");
     std::string& id = layers.held("server_id").value.text;
     if (id != kAuto) {
+        if (const auto sound = check_name("it", id); !sound) {
+            layers.complain(held.place, "server_id",
+                            shown(id) + " cannot be told to others: " + sound.error().message +
+                                "; allowed: 1 to 255 bytes of UTF-8 without control characters");
+        }
         return;
     }
     id = variable(env, "HOSTNAME");
+    if (!check_name("it", id)) {
+        id.clear();
+    }
     if (id.empty()) {
         std::random_device device;
         std::array<char, 16> digits{};

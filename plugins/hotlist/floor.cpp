@@ -43,8 +43,18 @@ std::optional<ReseedFloor::Walk> ReseedFloor::start(SteadyTime now, plugin::Tick
     walk_began_ = now;
     walk_pages_ = 0;
     hastened_ = false;
+    again_ = false;
     set_due(SteadyTime::max());
     return walk_;
+}
+
+void ReseedFloor::hurry(SteadyTime now) {
+    const std::lock_guard lock(mutex_);
+    if (walk_) {
+        again_ = true;
+    } else {
+        set_due(std::min(due(), now));
+    }
 }
 
 bool ReseedFloor::page(plugin::Ticket ticket) {
@@ -79,8 +89,10 @@ ReseedFloor::Outcome ReseedFloor::done(plugin::Ticket ticket, bool complete, Ste
         warm_.store(true, std::memory_order_release);
     }
     const Nanoseconds interval = intervals_.reseed + jitter_;
-    set_due(std::max(walk_began_ + (hastened_ ? std::min(interval, kHastened) : interval),
-                     now + kLeastRest));
+    const SteadyTime rested = now + kLeastRest;
+    const SteadyTime next =
+        walk_began_ + (hastened_ ? std::min<Nanoseconds>(interval, kHastened) : interval);
+    set_due(again_ ? rested : std::max(next, rested));
     return {Ended::complete, full, 0};
 }
 

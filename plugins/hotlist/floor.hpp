@@ -53,6 +53,10 @@ public:
     /// @return whether the page belongs to the walk under way
     bool page(plugin::Ticket ticket);
     Outcome done(plugin::Ticket ticket, bool complete, SteadyTime now);
+    /// The next walk is due at once; one under way may have passed what it is for, so another one
+    /// follows it. Of what kind it is does not change: a windowed one reaches back to before the
+    /// last.
+    void hurry(SteadyTime now);
 
     /// There may be partitions that nobody can name: the next walk comes soon, and not before this.
     void hasten(SteadyTime now);
@@ -102,6 +106,7 @@ private:
     bool hastened_ = false; ///< since the walk under way began
     SteadyTime walk_began_{};
     std::uint64_t walk_pages_ = 0;
+    bool again_ = false;     ///< hurried during the walk
     SteadyTime last_full_{}; ///< when it was begun; meaningful once warm
     bool small_ = true;      ///< the last full walk needed one page at most
 };

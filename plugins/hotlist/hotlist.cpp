@@ -155,6 +155,24 @@ public:
         }
     }
 
+    /// Some of the rings: their walks are due now.
+    void hurry_some(SteadyTime now) {
+        if (missed.exchange(false)) {
+            unhurried = QueueMap::kShards;
+        }
+        if (unhurried == 0) {
+            return;
+        }
+        const auto next =
+            queues.look_at_some(next_unhurried, Agenda::kMostPerTick, [&](Ring& ring) {
+                ring.floor().hurry(now);
+                agenda.note(ring, next_look(ring, now)); // asks for no tick: one runs
+            });
+        const auto looked = (next + QueueMap::kShards - next_unhurried) % QueueMap::kShards;
+        unhurried -= std::min(unhurried, looked == 0 ? QueueMap::kShards : looked);
+        next_unhurried = next;
+    }
+
     const Options options;
     const Clock& clock;
     plugin::CandidateHost& host;
@@ -166,6 +184,9 @@ public:
     ReadyAges ages;
     Report report;
     std::atomic<plugin::Ticket> next_ticket{0};
+    std::atomic<bool> missed{false}; ///< since the last tick
+    std::size_t unhurried = 0;       ///< shards of the map; the ticker's alone, as the next one
+    std::size_t next_unhurried = 0;
 };
 
 HotList::HotList(Options options, const Clock& clock, plugin::CandidateHost& host, Log log)
@@ -478,6 +499,7 @@ void HotList::reseed_done(const Scope& scope, plugin::Ticket ticket, bool comple
 
 SteadyTime HotList::tick(SteadyTime now) {
     auto due = impl_->agenda.begin(now);
+    impl_->hurry_some(now);
     std::size_t work = 0;
     for (auto& item : due) {
         if (work >= kMostWorkPerTick) {
@@ -496,7 +518,14 @@ SteadyTime HotList::tick(SteadyTime now) {
     if (impl_->report.summary_due(now)) {
         impl_->report.summary(now, impl_->queues);
     }
-    return impl_->agenda.end();
+    const SteadyTime next = impl_->agenda.end();
+    return impl_->unhurried == 0 ? next : std::min(next, now + Agenda::kSpacing);
+}
+
+bool HotList::missed() {
+    impl_->missed = true;
+    impl_->host.tick_at(impl_->clock.now());
+    return true;
 }
 
 void HotList::stats(plugin::Stats& out) {

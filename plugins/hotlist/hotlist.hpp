@@ -78,6 +78,8 @@ public:
     SteadyTime tick(SteadyTime now) override;
     /// @thread any
     void stats(plugin::Stats& out) override;
+    /// The next ticks have every ring walked, as its floor would have it later. @thread worker
+    bool missed() override;
 
 private:
     class Impl;

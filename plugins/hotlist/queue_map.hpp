@@ -59,6 +59,8 @@ using QueuePtr = std::shared_ptr<TrackedQueue>;
 /// @thread any
 class QueueMap {
 public:
+    static constexpr std::size_t kShards = 32;
+
     /// Counts its queues and rings in `totals`, which must outlive it.
     explicit QueueMap(Totals& totals) : totals_(totals) {}
 
@@ -141,8 +143,6 @@ private:
         mutable std::shared_mutex mutex;
         Queues queues;
     };
-    static constexpr std::size_t kShards = 32;
-
     Shard& shard_of(std::string_view key) { return shards_[TextHash{}(key) % kShards]; }
     const Shard& shard_of(std::string_view key) const { return shards_[TextHash{}(key) % kShards]; }
     /// Requires the shard's mutex, alone.

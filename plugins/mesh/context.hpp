@@ -1,6 +1,8 @@
 // mesh/context.hpp - what every connection of the mesh uses.
 #pragma once
+#include "budget.hpp"
 #include "figures.hpp"
+#include "identity.hpp"
 #include "options.hpp"
 #include "outbox.hpp"
 #include "poller.hpp"
@@ -20,7 +22,8 @@ using Log = std::function<void(plugin::LogLevel, std::string_view)>; ///< @threa
 class Complaints {
 public:
     explicit Complaints(const Log& log) : log_(log) {}
-    void add(SteadyTime now, const std::string& line);
+    /// @return whether it was written
+    bool add(SteadyTime now, const std::string& line);
 
 private:
     const Log& log_;
@@ -38,6 +41,8 @@ struct Context {
     Poller& poller;
     const Log& log;
     Complaints& complaints;
+    Namesakes& namesakes;
+    Budgets& budgets;
 };
 
 } // namespace queen::mesh

@@ -24,10 +24,9 @@ bool is_nonce(std::string_view text) {
 
 } // namespace
 
-Incoming::Incoming(Context& context, Descriptor socket, std::string from, SteadyTime now)
-    : context_(context), socket_(std::move(socket)), from_(std::move(from)), since_(now),
-      reader_(kMaxUnproven), heard_(now),
-      allowance_(static_cast<double>(context.options.hints_per_second)), filled_(now),
+Incoming::Incoming(Context& context, Accepted accepted, SteadyTime now)
+    : context_(context), socket_(std::move(accepted.socket)), from_(std::move(accepted.from)),
+      host_(std::move(accepted.host)), since_(now), reader_(kMaxUnproven), heard_(now),
       resume_(now) {
     key_ = context_.poller.add(socket_, Poller::kRead);
 }
@@ -97,6 +96,14 @@ bool Incoming::cut(SteadyTime now) {
     context_.figures.frames_received.add(frames);
     if (proven()) {
         context_.roster.heard(server_id_, from_, frames, now);
+        if (frames > 0 && !rival_.empty()) {
+            tell_of_namesakes(rival_instance_,
+                              "the brokers at " + from_ + " and at " + rival_ +
+                                  " both have the server id " + server_id_ +
+                                  ": each needs one of its own",
+                              now);
+            rival_.clear();
+        }
     }
     if (state == FrameReader::State::empty_frame || state == FrameReader::State::too_long) {
         return reject(context_.figures.frames_bad,
@@ -125,6 +132,12 @@ bool Incoming::handle(const FrameReader::Frame& frame, SteadyTime now) {
     case State::proven:
         break;
     }
+    // The peer writes its first frame once it sends us what it says, whatever protocol it is of:
+    // what it said before then is lost, what it says from then on comes.
+    if (!told_missed_) {
+        told_missed_ = true;
+        context_.host.missed();
+    }
     if (!hints(frame)) {
         return reject(context_.figures.frames_bad, "sent a frame that is no JSON object", now);
     }
@@ -137,7 +150,7 @@ bool Incoming::handle(const FrameReader::Frame& frame, SteadyTime now) {
     if (frame.json.size() > kKeptTexts) {
         reading_.clear();
     }
-    if (!pay(std::max<std::size_t>(count, 1), now)) {
+    if (!pay(std::max<std::size_t>(count, 1), frame.json.size(), now)) {
         context_.figures.throttled.add();
         paused_ = true;
         context_.poller.change(socket_, key_, 0);
@@ -161,11 +174,13 @@ bool Incoming::hello(std::string_view json, SteadyTime now) {
                       "speaks the old protocol, which require_challenge refuses", now);
     }
     server_id_ = reading_.server_id();
+    instance_ = hint_json::is_name(reading_.instance()) ? reading_.instance() : std::string_view{};
     hello_nonce_ = reading_.nonce();
+    const bool ourselves = kin_of(reading_, options) == Kin::ourselves;
     if (knows_challenges && !send_challenge()) {
         return false;
     }
-    if (server_id_ == options.server_id) {
+    if (ourselves) {
         state_ = State::ourselves;
     } else if (!open && options.require_challenge) {
         state_ = State::challenged;
@@ -179,6 +194,7 @@ bool Incoming::send_challenge() {
     const Options& options = context_.options;
     std::string json = "{\"server_id\":";
     hint_json::append_text(json, options.server_id);
+    hint_json::append_instance(json, options.instance);
     if (!options.secret.empty()) {
         challenge_nonce_ = make_nonce();
         const Exchange exchange{server_id_, options.server_id, hello_nonce_, challenge_nonce_};
@@ -205,9 +221,34 @@ bool Incoming::answered(std::string_view json, SteadyTime now) {
 }
 
 void Incoming::become_proven(SteadyTime now) {
+    // The answer covers the id; a hello does not, and says whatever it likes.
+    budget_ = context_.budgets.of(
+        state_ == State::challenged ? "id " + server_id_ : owner_at(host_), now);
     state_ = State::proven;
     heard_ = now;
     reader_.set_limit(kMaxFrame);
+    if (server_id_ == context_.options.server_id) {
+        tell_of_namesakes(instance_,
+                          "the broker at " + from_ + " has our own server id " + server_id_ +
+                              ", and we are another one, at " + context_.options.listen.text() +
+                              ": each needs one of its own; its hints are heard all the same",
+                          now);
+    }
+}
+
+void Incoming::beware_of(const Incoming& other) {
+    if (proven() && other.server_id_ == server_id_ && !instance_.empty() &&
+        !other.instance_.empty() && other.instance_ != instance_) {
+        rival_ = other.from_;
+        rival_instance_ = other.instance_;
+    }
+}
+
+void Incoming::tell_of_namesakes(const std::string& instance, const std::string& line,
+                                 SteadyTime now) {
+    if (!context_.namesakes.told(instance) && context_.complaints.add(now, line)) {
+        context_.namesakes.add(instance);
+    }
 }
 
 bool Incoming::hints(const FrameReader::Frame& frame) {
@@ -219,6 +260,9 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
     case FrameType::challenge:
     case FrameType::answer:
         return true; // it was heard of; there is nothing else in it
+    case FrameType::missed:
+        context_.host.missed();
+        return true;
     case FrameType::message_available:
     case FrameType::message_available_batch:
     case FrameType::dirty_batch:
@@ -273,6 +317,7 @@ bool Incoming::hints(const FrameReader::Frame& frame) {
     case FrameType::hello:
     case FrameType::challenge:
     case FrameType::answer:
+    case FrameType::missed:
         break;
     }
     return true;
@@ -290,17 +335,9 @@ void Incoming::add_switch(std::string_view subject) {
     }
 }
 
-bool Incoming::pay(std::size_t hints, SteadyTime now) {
-    const auto rate = static_cast<double>(context_.options.hints_per_second);
-    const double seconds = std::chrono::duration<double>(now - filled_).count();
-    filled_ = now;
-    allowance_ = std::min(rate, allowance_ + seconds * rate) - static_cast<double>(hints);
-    if (allowance_ >= 0) {
-        return true;
-    }
-    resume_ = now + std::chrono::ceil<std::chrono::milliseconds>(
-                        std::chrono::duration<double>(-allowance_ / rate));
-    return false;
+bool Incoming::pay(std::size_t hints, std::size_t bytes, SteadyTime now) {
+    resume_ = context_.budgets.pay(*budget_, hints, bytes, now);
+    return resume_ <= now;
 }
 
 bool Incoming::reject(Counter& cause, const std::string& why, SteadyTime now) {

@@ -1,5 +1,7 @@
 #include "mesh.hpp"
 
+#include "proof.hpp"
+
 #include <chrono>
 #include <exception>
 #include <random>
@@ -10,6 +12,7 @@ namespace queen::mesh {
 namespace {
 
 constexpr std::chrono::seconds kAfterAFault{1};
+constexpr std::chrono::milliseconds kLastWords{100}; // for what was said just before the stop
 constexpr std::size_t kShortSecret = 16; // bytes; shorter ones are guessed from one recorded hello
 
 std::uint64_t random_seed() {
@@ -19,6 +22,9 @@ std::uint64_t random_seed() {
 
 Options checked(Options options) {
     check(options);
+    if (options.instance.empty()) {
+        options.instance = make_nonce();
+    }
     return options;
 }
 
@@ -94,6 +100,11 @@ void Mesh::run() noexcept {
             std::unique_lock lock(stop_mutex_);
             stop_.wait_for(lock, kAfterAFault, [&] { return stopping_.load(); });
         }
+    }
+    try {
+        network_->drain(kLastWords);
+    } catch (const std::exception& e) {
+        log_(plugin::LogLevel::warning, std::string("the last hints are not sent: ") + e.what());
     }
 }
 

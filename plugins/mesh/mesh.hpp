@@ -25,6 +25,7 @@ public:
     ~Mesh() override;
 
     void start() override;
+    /// What was published before it is written to who reads it, for a tenth of a second at most.
     void stop() override;
     bool listened() const noexcept override {
         return network_ != nullptr && network_->outbox().listened();

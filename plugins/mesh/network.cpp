@@ -14,24 +14,25 @@ constexpr int kAcceptsInARow = 64;
 
 } // namespace
 
-void Complaints::add(SteadyTime now, const std::string& line) {
+bool Complaints::add(SteadyTime now, const std::string& line) {
     if (now < next_) {
         ++withheld_;
-        return;
+        return false;
     }
     next_ = now + kComplainEvery;
     log_(plugin::LogLevel::warning,
          withheld_ == 0 ? line
                         : line + " (" + std::to_string(withheld_) + " lines like it withheld)");
     withheld_ = 0;
+    return true;
 }
 
 Network::Network(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
                  Resolver& resolver, std::uint64_t seed)
     : options_(options), clock_(clock), log_(log), resolver_(resolver),
-      outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_),
-      complaints_(log), context_{options, clock,   host, figures_,   outbox_,
-                                 roster_, poller_, log,  complaints_} {
+      outbox_(options, figures_, [this] { wake(); }), roster_(options, outbox_), complaints_(log),
+      budgets_(options), context_{options, clock, host,        figures_,   outbox_, roster_,
+                                  poller_, log,   complaints_, namesakes_, budgets_} {
     wakeup_key_ = poller_.add(wakeup_.descriptor(), Poller::kRead);
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
         outgoing_.push_back(std::make_unique<Outgoing>(context_, resolver, i, seed + i));
@@ -150,15 +151,44 @@ void Network::serve(const epoll_event& event, SteadyTime now) {
     }
     Incoming& connection = *found->second;
     const std::size_t before = connection.memory();
+    const bool known = connection.proven();
     const bool keep = connection.event(now);
+    if (keep && !known && connection.proven()) {
+        dial_back(connection, now);
+        for (const auto& [other_key, other] : incoming_) {
+            other->beware_of(connection);
+        }
+    }
     memory_ += connection.memory() - before;
-    if (keep && memory_ > options_.receive_bytes && connection.memory() > before) {
-        figures_.crowded.add();
-        complaints_.add(now, "a connection was ended because all of them together hold more "
-                             "unread bytes than they may");
+    if (!keep) {
         drop(key);
-    } else if (!keep) {
-        drop(key);
+    }
+    while (memory_ > options_.receive_bytes && !incoming_.empty()) {
+        drop_largest(now);
+    }
+}
+
+/// Who holds most goes, not who happens to come next: that may be anybody.
+void Network::drop_largest(SteadyTime now) {
+    const auto largest =
+        std::max_element(incoming_.begin(), incoming_.end(), [](const auto& a, const auto& b) {
+            return a.second->memory() < b.second->memory();
+        });
+    figures_.crowded.add();
+    complaints_.add(now, "the connection from " + largest->second->from() +
+                             " was ended because it holds most of the unread bytes, and all "
+                             "together hold more than they may");
+    drop(largest->first);
+}
+
+/// Who can dial us can be dialled, most likely: it restarted, or the line is back. It is one of our
+/// peers by the id that answered there before, else by its address, which several may share.
+void Network::dial_back(const Incoming& connection, SteadyTime now) {
+    const auto peer = roster_.find(connection.server_id());
+    for (std::size_t i = 0; i < outgoing_.size(); ++i) {
+        if (peer ? *peer == i : outgoing_[i]->is_at(connection.host())) {
+            outgoing_[i]->hurry(now);
+        }
     }
 }
 
@@ -177,8 +207,7 @@ void Network::accept_all(SteadyTime now) {
         if (!make_room(now)) {
             continue; // closed by leaving the scope
         }
-        auto made = std::make_unique<Incoming>(context_, std::move(accepted.socket),
-                                               std::move(accepted.from), now);
+        auto made = std::make_unique<Incoming>(context_, std::move(accepted), now);
         memory_ += made->memory();
         const Poller::Key key = made->key();
         incoming_.emplace(key, std::move(made));
@@ -241,6 +270,36 @@ void Network::flush(SteadyTime now) {
     }
     if (now >= flush_at_) {
         flush_at_ = outbox_.flush_dirty() ? now + options_.flush : SteadyTime::max();
+    }
+}
+
+void Network::drain(Nanoseconds most) {
+    listener_.reset();
+    figures_.listening.store(0, std::memory_order_relaxed);
+    incoming_.clear();
+    figures_.accepted.store(0, std::memory_order_relaxed);
+    const SteadyTime end = clock_.now() + most;
+    for (SteadyTime now = clock_.now(); now < end; now = clock_.now()) {
+        if (outbox_.dirty()) {
+            outbox_.flush_dirty();
+        }
+        bool busy = outbox_.dirty();
+        bool waits = false;
+        for (const auto& peer : outgoing_) {
+            busy = peer->pump(now) || busy;
+            waits = peer->unsent() || waits;
+        }
+        if (!busy && !waits) {
+            return;
+        }
+        const auto wait = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+        const auto events = poller_.wait(busy ? 0 : static_cast<int>(wait.count()));
+        if (events.empty() && !busy) {
+            return; // that was all of the time
+        }
+        for (const epoll_event& event : events) {
+            serve(event, clock_.now());
+        }
     }
 }
 

@@ -35,6 +35,9 @@ public:
     void open();
     /// @param most to wait for; less when something is due
     void turn(Nanoseconds most);
+    /// Writes what waits for peers that are connected, and hears nothing more: the last thing
+    /// before close(). Waits only while a peer's buffer is full, and for `most` in all.
+    void drain(Nanoseconds most);
     void close_all();                        ///< after a fault; connections come back by themselves
     void close();                            ///< for good: nothing is heard or sent any more
     void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any
@@ -50,11 +53,13 @@ private:
     void tick(SteadyTime now);
     Nanoseconds until_due(SteadyTime now, Nanoseconds most) const;
     void serve(const epoll_event& event, SteadyTime now);
+    void dial_back(const Incoming& connection, SteadyTime now);
     void accept_all(SteadyTime now);
     bool make_room(SteadyTime now);
     void take_mail(SteadyTime now);
     void flush(SteadyTime now);
     void drop(Poller::Key key);
+    void drop_largest(SteadyTime now);
 
     const Options& options_;
     const Clock& clock_;
@@ -66,6 +71,8 @@ private:
     Roster roster_;
     Poller poller_;
     Complaints complaints_;
+    Namesakes namesakes_;
+    Budgets budgets_;
     Context context_;
     Poller::Key wakeup_key_ = 0, listener_key_ = 0;
     Descriptor listener_;

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include "shared/hint_json.hpp"
+
 #include <queen/plugin/common.hpp>
 
 #include <arpa/inet.h>
@@ -196,8 +198,8 @@ void check(const Options& options) {
         throw ConfigError("dead_threshold", "is less than two heartbeats, so that one late "
                                             "heartbeat would end a connection");
     }
-    if (options.server_id.empty()) {
-        throw ConfigError("server_id", "is empty; peers have to tell brokers apart");
+    if (!hint_json::is_server_id(options.server_id)) {
+        throw ConfigError("server_id", std::string(hint_json::kNoServerId));
     }
 }
 

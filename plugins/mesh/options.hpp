@@ -26,11 +26,13 @@ struct Options {
     std::vector<Address> peers;
     std::string secret; ///< empty: open mode
     std::string server_id;
+    std::string instance; ///< no other process's; empty: none is said, as brokers of old do
     bool require_challenge = true;
     Nanoseconds heartbeat = std::chrono::seconds(1);
     Nanoseconds dead_threshold = std::chrono::seconds(5);
-    std::size_t connections = 256;          ///< that are accepted at once
-    std::size_t hints_per_second = 200'000; ///< taken from one peer; it waits beyond
+    std::size_t connections = 256;                        ///< that are accepted at once
+    std::size_t hints_per_second = 200'000;               ///< taken from one peer; it waits beyond
+    std::size_t bytes_per_second = std::size_t{64} << 20; ///< likewise
 
     // Fixed for operators, smaller in tests.
     std::size_t send_queue = 1024; ///< frames for a peer (ME-9)

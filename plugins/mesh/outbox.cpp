@@ -71,6 +71,7 @@ void Outbox::append(const OutFrame& frame) {
         if (queue.frames.size() >= options_.send_queue ||
             queue.bytes + frame.bytes->size() > options_.send_queue_bytes) {
             ++queue.dropped;
+            queue.lost = true;
             figures_.dropped_full.add();
             continue;
         }
@@ -96,6 +97,7 @@ void Outbox::mark_dirty(std::span<const Hint> hints) {
         }
         if (dirty_count_.load(std::memory_order_relaxed) >= options_.dirty) {
             figures_.dropped_dirty.add();
+            std::for_each(queues_.begin(), queues_.end(), [](Queue& queue) { queue.lost = true; });
             continue;
         }
         marked_.insert(key);
@@ -109,17 +111,19 @@ void Outbox::signal() {
     }
 }
 
-void Outbox::discard(Queue& queue) {
+std::deque<OutFrame> Outbox::discard(Queue& queue) {
     queue.dropped += queue.frames.size();
     figures_.dropped_stale.add(queue.frames.size());
-    queue.frames.clear();
     queue.bytes = 0;
+    return std::exchange(queue.frames, {});
 }
 
 void Outbox::set_connected(std::size_t peer, bool connected) {
+    std::deque<OutFrame> gone; // up to 32 MiB: workers must not wait for their end
     const std::lock_guard lock(mutex_);
     Queue& queue = queues_[peer];
-    discard(queue);
+    gone = discard(queue);
+    queue.lost = false; // a new connection says so by itself
     if (queue.connected != connected) {
         queue.connected = connected;
         connected_.fetch_add(connected ? 1 : std::size_t(-1), std::memory_order_relaxed);
@@ -137,6 +141,10 @@ void Outbox::take(std::size_t peer, std::size_t most, std::vector<OutFrame>& out
         taken += size;
         out.push_back(std::move(queue.frames.front()));
         queue.frames.pop_front();
+    }
+    if (queue.frames.empty() && std::exchange(queue.lost, false)) {
+        out.push_back(
+            {std::make_shared<const std::string>(make_frame(FrameType::missed, "{}")), 0});
     }
 }
 

@@ -37,6 +37,7 @@ public:
     void set_connected(std::size_t peer, bool connected);
     /// Moves frames that wait for the peer to the end of `out`: at most `most`, and after the first
     /// no more than about a megabyte, because what is taken is no longer bounded by the queue.
+    /// Where some were dropped the last of them says so.
     void take(std::size_t peer, std::size_t most, std::vector<OutFrame>& out);
     bool dirty() const noexcept { return dirty_count_.load(std::memory_order_relaxed) > 0; }
     /// Queues one frame of coalesced hints for all peers. @return whether more are left
@@ -53,11 +54,13 @@ private:
         std::deque<OutFrame> frames;
         std::size_t bytes = 0;
         std::uint64_t dropped = 0;
+        bool lost = false; ///< some were dropped since the peer was told so
     };
     using Keys = std::unordered_set<std::string>;
 
     void append(const OutFrame& frame); ///< Requires mutex_.
-    void discard(Queue& queue);         ///< Requires mutex_.
+    /// @return what is to be freed without the lock: Requires mutex_.
+    std::deque<OutFrame> discard(Queue& queue);
     void mark_dirty(std::span<const plugin::Hint> hints);
     void signal();
 

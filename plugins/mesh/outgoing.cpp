@@ -136,7 +136,9 @@ void Outgoing::greet(SteadyTime now) {
     std::string json = "{\"server_id\":";
     hint_json::append_text(json, context_.options.server_id);
     json += ",\"nonce\":\"" + nonce_ + "\",\"mac\":\"" +
-            hello_mac(context_.options.secret, nonce_) + "\",\"challenge\":1}";
+            hello_mac(context_.options.secret, nonce_) + "\",\"challenge\":1";
+    hint_json::append_instance(json, context_.options.instance);
+    json += '}';
     reader_ = FrameReader(kMaxUnproven);
     blocked_ = false;
     answered_ = false;
@@ -201,18 +203,21 @@ bool Outgoing::challenged(std::string_view json, SteadyTime now) {
         lose("its challenge was made with another secret", now);
         return false;
     }
-    if (reading.server_id() == options.server_id) {
-        if (told_error_ != "ourselves") {
-            told_error_ = "ourselves";
-            context_.log(plugin::LogLevel::info,
-                         "peer " + address_.text() + " has our own server id " + options.server_id +
-                             ": it is this broker, or one with a copy of its data "
-                             "directory; it is left alone");
-        }
-        close();
-        state_ = State::ourselves;
-        due_ = now + options.ourselves_again;
+    switch (kin_of(reading, options)) {
+    case Kin::ourselves:
+        leave_alone(reading.instance().empty(), now);
         return false;
+    case Kin::namesake:
+        if (!context_.namesakes.told(reading.instance())) {
+            context_.namesakes.add(reading.instance());
+            context_.log(plugin::LogLevel::warning,
+                         "peer " + address_.text() + " has our own server id " + options.server_id +
+                             ", and we are another broker, at " + options.listen.text() +
+                             ": each broker needs one of its own; it is told hints all the same");
+        }
+        break;
+    case Kin::other:
+        break;
     }
     context_.roster.learnt(index_, reading.server_id());
     if (!options.secret.empty()) {
@@ -225,6 +230,22 @@ bool Outgoing::challenged(std::string_view json, SteadyTime now) {
         write(now);
     }
     return static_cast<bool>(socket_);
+}
+
+/// @param by_id whether it is known by nothing else
+void Outgoing::leave_alone(bool by_id, SteadyTime now) {
+    if (told_error_ != "ourselves") {
+        told_error_ = "ourselves";
+        context_.log(plugin::LogLevel::info,
+                     "peer " + address_.text() + " has our own server id " +
+                         context_.options.server_id +
+                         (by_id ? ": it is this broker, or one with a copy of its data directory"
+                                : ": it is this broker") +
+                         "; it is left alone");
+    }
+    close();
+    state_ = State::ourselves;
+    due_ = now + context_.options.ourselves_again;
 }
 
 void Outgoing::become_ready(SteadyTime now) {
@@ -325,6 +346,18 @@ void Outgoing::lose(const std::string& why, SteadyTime now) {
                          why + "; it is tried again for as long as it takes");
     }
     wait_longer(now);
+}
+
+void Outgoing::hurry(SteadyTime now) {
+    if (state_ == State::idle && now >= hurry_again_) {
+        hurry_again_ = now + context_.options.last_retry;
+        due_ = now;
+    }
+}
+
+bool Outgoing::is_at(std::string_view host) const {
+    return std::any_of(endpoints_.begin(), endpoints_.end(),
+                       [&](const Endpoint& endpoint) { return host_of(endpoint) == host; });
 }
 
 void Outgoing::wait_longer(SteadyTime now) {

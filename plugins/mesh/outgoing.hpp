@@ -2,7 +2,8 @@
 //
 //   idle -> resolving -> connecting -> greeting -> ready -> idle (lost, with a longer wait each
 //   time)
-//                                         `-> ourselves: our own id answered; asked again rarely
+//                                         `-> ourselves: our own instance answered; asked again
+//                                         rarely
 //
 // In greeting the hello is out. With a secret we wait for the peer's challenge: without it nothing
 // goes out, unless require_challenge is off, when a peer that says nothing for a heartbeat's time
@@ -33,7 +34,13 @@ public:
     void resolved(std::uint64_t ticket, Resolved found, SteadyTime now);
     /// Writes what waits. @return whether it stopped for others' sake, not for want of room
     bool pump(SteadyTime now);
+    bool unsent() const noexcept { return state_ == State::ready && !writing_.empty(); }
     void lose(const std::string& why, SteadyTime now);
+    /// The peer seems to be there: a wait before the next dial ends. At most once in the longest
+    /// wait, so that whoever comes and goes makes us dial twice as often at most.
+    void hurry(SteadyTime now);
+    /// Whether this was one of the peer's addresses at the last dial. @param host a number
+    bool is_at(std::string_view host) const;
     void close(); ///< without a word, for good
 
 private:
@@ -44,6 +51,7 @@ private:
     void greet(SteadyTime now);
     void read(SteadyTime now);
     bool challenged(std::string_view json, SteadyTime now); ///< @return false: connection is over
+    void leave_alone(bool by_id, SteadyTime now);
     void become_ready(SteadyTime now);
     bool write(SteadyTime now); ///< @return whether all of writing_ is out
     void say(std::string frame);
@@ -58,6 +66,7 @@ private:
     State state_ = State::idle;
     SteadyTime due_ = SteadyTime::min(); ///< of the state's deadline; in ready: the next heartbeat
     Nanoseconds retry_;
+    SteadyTime hurry_again_ = SteadyTime::min();
     std::uint64_t ticket_ = 0;
     std::vector<Endpoint> endpoints_;
     std::size_t next_endpoint_ = 0;

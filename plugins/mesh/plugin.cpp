@@ -39,6 +39,9 @@ constexpr queen_option kOptions[] = {
     plugin::integer("hints_per_second",
                     {.unit = "hints", .fallback = "200000", .min = 1'000, .max = 100'000'000},
                     "Taken from one peer; what is beyond waits on its side."),
+    plugin::integer("bytes_per_second",
+                    {.unit = "bytes", .fallback = "67108864", .min = 65'536, .max = 10'000'000'000},
+                    "Taken from one peer; what is beyond waits on its side."),
     plugin::text("server_id", {.inherits = "server_id"},
                  "What this broker is called by its peers; each needs a name of its own."),
     plugin::text("udp_peers", {.fallback = "", .env = "QUEEN_UDP_PEERS"}, "Older name of peers."),
@@ -60,6 +63,7 @@ std::unique_ptr<plugin::MeshLink> make(plugin::MeshPluginHost& host) {
     options.dead_threshold = host.duration("dead_threshold");
     options.connections = host.size("connections");
     options.hints_per_second = host.size("hints_per_second");
+    options.bytes_per_second = host.size("bytes_per_second");
     options.server_id = host.string("server_id");
     const auto log = [&host](plugin::LogLevel level, std::string_view line) {
         host.log(level, line);

@@ -17,6 +17,16 @@ void Roster::learnt(std::size_t peer, std::string_view server_id) {
     dialled_[peer].server_id = server_id;
 }
 
+std::optional<std::size_t> Roster::find(std::string_view server_id) const {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < dialled_.size(); ++i) {
+        if (dialled_[i].server_id == server_id) {
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
 void Roster::sent(std::size_t peer, std::uint64_t frames) {
     const std::lock_guard lock(mutex_);
     dialled_[peer].sent += frames;

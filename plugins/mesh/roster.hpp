@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ public:
     // The mesh's thread.
     void set_connected(std::size_t peer, bool connected);
     void learnt(std::size_t peer, std::string_view server_id);
+    /// Which configured peer said that id last.
+    std::optional<std::size_t> find(std::string_view server_id) const;
     void sent(std::size_t peer, std::uint64_t frames);
     void heard(std::string_view server_id, std::string_view from, std::uint64_t frames,
                SteadyTime now);

@@ -53,6 +53,18 @@ std::string error_text(int error) {
     return std::generic_category().message(error);
 }
 
+std::string host_of(const Endpoint& endpoint) {
+    constexpr std::string_view kMapped = "::ffff:"; // IPv4 by a socket of IPv6
+    std::array<char, NI_MAXHOST> host{};
+    if (getnameinfo(reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size,
+                    host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) {
+        return {};
+    }
+    const std::string_view text(host.data());
+    const bool mapped = text.starts_with(kMapped) && text.find('.') != text.npos;
+    return std::string(mapped ? text.substr(kMapped.size()) : text);
+}
+
 Resolved resolve(const Address& address, bool numeric) {
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
@@ -133,6 +145,7 @@ Accepted accept_from(const Descriptor& listener) {
     if (out.socket) {
         set_flag(out.socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
         out.from = text_of(from);
+        out.host = host_of(from);
     } else {
         out.exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
     }

@@ -23,6 +23,9 @@ struct Endpoint {
     socklen_t size = 0;
 };
 
+/// Its address as a number; one of IPv4 is the same whatever socket it came by.
+std::string host_of(const Endpoint& endpoint);
+
 struct Resolved {
     std::vector<Endpoint> endpoints; ///< in the order of preference
     std::string error;               ///< when there is none
@@ -43,6 +46,7 @@ int connect_error(const Descriptor& socket) noexcept;
 struct Accepted {
     Descriptor socket;
     std::string from; ///< host:port
+    std::string host; ///< without the port, as host_of()
     bool exhausted =
         false; ///< no descriptors or memory are left; else no socket means nobody waits
 };

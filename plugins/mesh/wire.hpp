@@ -27,7 +27,8 @@ enum class FrameType : std::uint8_t {
     group_moved = 64,
     challenge = 65,
     answer = 66,
-    switched = 67
+    switched = 67,
+    missed = 68 ///< some that should have come before it were dropped
 };
 
 inline constexpr std::size_t kMaxFrame = std::size_t{16} << 20; ///< length field (ME-4)

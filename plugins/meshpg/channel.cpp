@@ -25,11 +25,11 @@ std::string head_of(std::string_view server_id, std::string_view instance) {
 } // namespace
 
 Channel::Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
-                 std::string instance)
+                 std::string instance, Session::Connect connect)
     : options_(options), clock_(clock), host_(host), log_(log),
       head_(head_of(options.server_id, instance) + ",\"items\":["), instance_(std::move(instance)),
-      outbox_(options.pending, [this] { wake(); }), retry_(options.first_retry),
-      allowance_(static_cast<double>(options.hints_per_second)), filled_(clock.now()) {}
+      outbox_(options.pending, [this] { wake(); }),
+      session_([this] { wake(); }, std::move(connect)), retry_(options.first_retry) {}
 
 void Channel::publish(std::span<const plugin::Hint> hints) {
     figures_.dropped_full.add(outbox_.publish(hints));
@@ -42,9 +42,9 @@ void Channel::turn(Nanoseconds most) {
     }
     look_after(now);
     const SteadyTime next = due();
-    const bool ready = wait(next <= now ? 0ns : std::min(most, next - now));
+    wait(next <= now ? 0ns : std::min(most, next - now));
     now = clock_.now();
-    serve(ready, now);
+    serve(now);
     look_after(now);
     send(now);
 }
@@ -55,9 +55,7 @@ bool Channel::wait(Nanoseconds most) {
     nfds_t count = 1;
     if (session_.socket() >= 0) {
         const bool writes = session_.wants_write();
-        const auto events = static_cast<short>(session_.state() == Session::State::connecting
-                                                   ? (writes ? POLLOUT : POLLIN)
-                                                   : POLLIN | (writes ? POLLOUT : 0));
+        const auto events = static_cast<short>(POLLIN | (writes ? POLLOUT : 0));
         sets[count++] = {session_.socket(), events, 0};
     }
     constexpr std::chrono::milliseconds kLongest = 1h;
@@ -85,13 +83,16 @@ SteadyTime Channel::due() const {
 void Channel::connect(SteadyTime now) {
     figures_.connects.add();
     patience_until_ = now + options_.patience;
-    session_.open(options_.conninfo, options_.channel);
+    if (!session_.open(options_.conninfo, options_.channel)) {
+        lose(session_.error(), now);
+    }
 }
 
 void Channel::lose(const std::string& why, SteadyTime now) {
     session_.close();
     if (listening_) {
         listening_ = false;
+        lost_ = true;
         figures_.connected.store(false, std::memory_order_relaxed);
         if (now - connected_at_ >= options_.last_retry) {
             retry_ = options_.first_retry;
@@ -109,14 +110,12 @@ void Channel::lose(const std::string& why, SteadyTime now) {
     retry_ = std::min(2 * retry_, options_.last_retry);
 }
 
-void Channel::serve(bool ready, SteadyTime now) {
+void Channel::serve(SteadyTime now) {
     if (session_.state() == Session::State::closed) {
         return;
     }
-    const bool connecting = session_.state() == Session::State::connecting;
-    // libpq takes a connect that is asked too early for one that failed.
-    if ((ready || !connecting || session_.socket() < 0) &&
-        !session_.advance([&](std::string_view payload) { hear(payload, now); })) {
+    if (!session_.advance(
+            [&](std::string_view payload, int sender) { hear(payload, sender, now); })) {
         lose(session_.error(), now);
         return;
     }
@@ -136,10 +135,11 @@ void Channel::serve(bool ready, SteadyTime now) {
         was_connected_ = true;
         told_error_.clear();
         log_(plugin::LogLevel::info, "listening to channel " + options_.channel);
+        host_.missed(); // what others said before it is not told to this session
     }
 }
 
-void Channel::hear(std::string_view payload, SteadyTime now) {
+void Channel::hear(std::string_view payload, int sender, SteadyTime now) {
     if (!reading_.read(payload) || !hint_json::is_name(reading_.server_id())) {
         figures_.bad.add();
         return;
@@ -148,7 +148,7 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
         return; // PostgreSQL tells the sender too
     }
     figures_.notifications_received.add();
-    meet(reading_.server_id(), now);
+    bool missed = meet(reading_.server_id(), reading_.instance(), sender, now);
     hints_.clear();
     std::size_t skipped = reading_.skipped();
     for (const hint_json::Item& item : reading_.items()) {
@@ -163,46 +163,85 @@ void Channel::hear(std::string_view payload, SteadyTime now) {
             taken = hints_.add(HintKind::deleted, item);
         } else if (item.kind == "switched") {
             taken = hints_.add_switch(item.subject, item.enabled);
+        } else if (item.kind == "missed") {
+            taken = missed = true;
         }
         skipped += taken ? 0 : 1;
     }
     figures_.items_skipped.add(skipped);
     const auto& hints = hints_.hints();
-    if (hints.empty()) {
-        return;
+    if (!hints.empty()) {
+        if (allowed(sender, hints.size(), now)) {
+            figures_.hints_received.add(hints.size());
+            host_.heard(hints);
+        } else {
+            figures_.dropped_flood.add(hints.size());
+            missed = true;
+        }
     }
-    if (!allowed(hints.size(), now)) {
-        figures_.dropped_flood.add(hints.size());
-        return;
+    if (missed) {
+        host_.missed();
     }
-    figures_.hints_received.add(hints.size());
-    host_.heard(hints);
 }
 
-void Channel::meet(std::string_view server_id, SteadyTime now) {
+void Channel::tell_of_namesake(const std::string& who, std::string_view instance, int sender) {
+    if (!namesakes_.told(instance)) {
+        namesakes_.add(instance);
+        log_(plugin::LogLevel::warning,
+             who + " by the session of process " + std::to_string(sender) +
+                 " of the database: each broker needs a server id of its own");
+    }
+}
+
+bool Channel::meet(std::string_view server_id, std::string_view instance, int sender,
+                   SteadyTime now) {
+    if (server_id == options_.server_id && hint_json::is_name(instance)) {
+        tell_of_namesake("another broker says our own server id " + options_.server_id, instance,
+                         sender);
+    }
     const std::lock_guard lock(servers_mutex_);
     const auto [row, added] = servers_.heard(server_id);
     auto& [id, server] = row;
     const bool news = added || now - server.last >= options_.dead_threshold;
     server.last = now;
     ++server.received;
+    // It sends hints only while it knows of others. What it said first may have been said to
+    // nobody in particular; the second thing answers our heartbeat, or comes after it.
+    const bool missed = news || server.new_here;
+    server.new_here = news;
+    if (server.instance != instance) { // a new process of it, or one of two that take turns
+        if (!server.former.empty() && server.former == instance) {
+            tell_of_namesake("two brokers have the server id " + id + ", one of them is heard",
+                             instance, sender);
+        }
+        server.former = std::exchange(server.instance, instance);
+    }
     if (news) {
         heartbeat_at_ = now; // it may not know of us
         log_(plugin::LogLevel::info, "broker " + id + " is heard from");
     }
+    return missed;
 }
 
 /// Notifications cannot be made to wait: what one session does not read fills a queue that all of
-/// the database shares. So what is too much is dropped.
-bool Channel::allowed(std::size_t hints, SteadyTime now) {
+/// the database shares. So what is too much is dropped. A payload says what it likes, so the sender
+/// is known by what PostgreSQL says, its session. Who makes a new one begins with a quarter.
+bool Channel::allowed(int sender, std::size_t hints, SteadyTime now) {
+    constexpr std::size_t kMostSenders = 1024;
     const auto rate = static_cast<double>(options_.hints_per_second);
-    const double seconds = std::chrono::duration<double>(now - filled_).count();
-    filled_ = now;
-    allowance_ = std::min(rate, allowance_ + seconds * rate);
-    if (allowance_ < static_cast<double>(hints)) {
+    if (allowances_.size() >= kMostSenders && !allowances_.contains(sender)) {
+        allowances_.erase(std::min_element(
+            allowances_.begin(), allowances_.end(),
+            [](const auto& a, const auto& b) { return a.second.filled < b.second.filled; }));
+    }
+    auto& [left, filled] = allowances_.try_emplace(sender, Allowance{rate / 4, now}).first->second;
+    const double seconds = std::chrono::duration<double>(now - filled).count();
+    filled = now;
+    left = std::min(rate, left + seconds * rate);
+    if (left < static_cast<double>(hints)) {
         return false;
     }
-    allowance_ -= static_cast<double>(hints);
+    left -= static_cast<double>(hints);
     return true;
 }
 
@@ -238,9 +277,16 @@ void Channel::send(SteadyTime now) {
         flush_at_ = now + options_.flush;
         hints = outbox_.take(head_, options_.payload, options_.payloads, payloads);
     }
+    const std::uint64_t full = figures_.dropped_full.value();
+    lost_ = lost_ || std::exchange(told_full_, full) != full;
+    const bool tells = lost_ && outbox_.listened() && outbox_.size() == 0;
+    if (tells) {
+        payloads.push_back(head_ + "{\"kind\":\"missed\"}]}");
+    }
     if (payloads.empty()) {
         return;
     }
+    lost_ = lost_ && !tells;
     patience_until_ = now + options_.patience;
     if (!session_.notify(options_.channel, payloads)) {
         figures_.dropped_stale.add(hints);
@@ -249,6 +295,24 @@ void Channel::send(SteadyTime now) {
     }
     figures_.notifications_sent.add(payloads.size());
     figures_.hints_sent.add(hints);
+}
+
+void Channel::drain(Nanoseconds most) {
+    const SteadyTime end = clock_.now() + most;
+    heartbeat_at_ = SteadyTime::max();
+    bool waited = false;
+    for (SteadyTime now = clock_.now(); now < end && listening_; now = clock_.now()) {
+        flush_at_ = now;
+        send(now);
+        // A statement that is not answered may not be done when the session ends.
+        if (session_.state() != Session::State::busy && outbox_.size() == 0) {
+            return;
+        }
+        if (!wait(end - now) && std::exchange(waited, true)) {
+            return; // the first time it may have been a wake
+        }
+        serve(clock_.now());
+    }
 }
 
 void Channel::close() {

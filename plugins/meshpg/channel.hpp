@@ -12,6 +12,7 @@
 #include "session.hpp"
 #include "shared/counter.hpp"
 #include "shared/hint_list.hpp"
+#include "shared/namesakes.hpp"
 #include "shared/servers.hpp"
 #include "shared/wakeup.hpp"
 
@@ -20,6 +21,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -49,11 +51,14 @@ class Channel {
 public:
     /// @param instance no other broker's; tells our own notifications from others'
     Channel(const Options& options, const Clock& clock, plugin::MeshHost& host, const Log& log,
-            std::string instance);
+            std::string instance, Session::Connect connect = Session::by_libpq);
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
     void turn(Nanoseconds most);
+    /// Sends what waits: the last thing before close(). Waits for the database's answer to it, for
+    /// `most` at most.
+    void drain(Nanoseconds most);
     void close();
     void fault(const std::string& why);      ///< an exception went through turn()
     void wake() noexcept { wakeup_.wake(); } ///< ends a turn's wait. @thread any
@@ -69,14 +74,18 @@ private:
     struct Server {
         SteadyTime last;
         std::uint64_t received = 0;
+        bool new_here = false; ///< said one thing since it came
+        std::string instance, former;
     };
 
     void connect(SteadyTime now);
     void lose(const std::string& why, SteadyTime now);
-    void serve(bool ready, SteadyTime now);
-    void hear(std::string_view payload, SteadyTime now);
-    void meet(std::string_view server_id, SteadyTime now);
-    bool allowed(std::size_t hints, SteadyTime now);
+    void serve(SteadyTime now);
+    void hear(std::string_view payload, int sender, SteadyTime now);
+    /// @return whether it may have said more than was heard
+    bool meet(std::string_view server_id, std::string_view instance, int sender, SteadyTime now);
+    void tell_of_namesake(const std::string& who, std::string_view instance, int sender);
+    bool allowed(int sender, std::size_t hints, SteadyTime now);
     void send(SteadyTime now);
     void look_after(SteadyTime now);
     SteadyTime due() const;
@@ -95,6 +104,8 @@ private:
 
     bool was_connected_ = false;
     bool listening_ = false;
+    bool lost_ = false;           ///< hints for others, since they were told so
+    std::uint64_t told_full_ = 0; ///< of dropped_full
     Nanoseconds retry_;
     SteadyTime retry_at_ = SteadyTime::min();
     SteadyTime patience_until_ = SteadyTime::max(); ///< while something is asked of the database
@@ -102,9 +113,13 @@ private:
     SteadyTime heartbeat_at_ = SteadyTime::max();
     SteadyTime flush_at_ = SteadyTime::min(); ///< not before
     std::string told_error_;
-    double allowance_;
-    SteadyTime filled_;
+    struct Allowance {
+        double left; ///< hints
+        SteadyTime filled;
+    };
+    std::map<int, Allowance> allowances_; ///< by the sender's session
 
+    shared::Namesakes namesakes_;
     hint_json::Reading reading_;
     hint_json::HintList hints_;
 

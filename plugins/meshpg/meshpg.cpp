@@ -10,6 +10,8 @@
 namespace queen::meshpg {
 namespace {
 
+constexpr std::chrono::milliseconds kLastWords{100}; // for what was said just before the stop
+
 Options checked(Options options) {
     check(options);
     return options;
@@ -28,9 +30,10 @@ std::string make_instance() {
 
 } // namespace
 
-MeshPg::MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log)
+MeshPg::MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log,
+               Session::Connect connect)
     : options_(checked(std::move(options))), log_(std::move(log)),
-      channel_(options_, clock, host, log_, make_instance()) {}
+      channel_(options_, clock, host, log_, make_instance(), std::move(connect)) {}
 
 MeshPg::~MeshPg() {
     stop();
@@ -41,6 +44,8 @@ void MeshPg::start() {
         log_(plugin::LogLevel::info, "it is off");
         return;
     }
+    log_(plugin::LogLevel::info, "whoever may connect to this database can read the channel " +
+                                     options_.channel + ", and send hints on it");
     thread_ = std::thread([this] { run(); });
 }
 
@@ -60,6 +65,11 @@ void MeshPg::run() noexcept {
         } catch (const std::exception& e) {
             channel_.fault(e.what());
         }
+    }
+    try {
+        channel_.drain(kLastWords);
+    } catch (const std::exception& e) {
+        channel_.fault(e.what());
     }
 }
 

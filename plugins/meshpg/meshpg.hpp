@@ -17,7 +17,8 @@ namespace queen::meshpg {
 class MeshPg final : public plugin::MeshLink {
 public:
     /// @errors ConfigError
-    MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log);
+    MeshPg(Options options, const Clock& clock, plugin::MeshHost& host, Log log,
+           Session::Connect connect = Session::by_libpq);
     ~MeshPg() override;
 
     void start() override;

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include "shared/hint_json.hpp"
+
 #include <queen/plugin/common.hpp>
 
 #include <algorithm>
@@ -23,8 +25,8 @@ void check(const Options& options) {
         throw ConfigError("dead_threshold", "is less than two heartbeats, so that one late "
                                             "heartbeat would make a broker count as dead");
     }
-    if (options.server_id.empty()) {
-        throw ConfigError("server_id", "is empty; brokers have to tell each other apart");
+    if (!hint_json::is_server_id(options.server_id)) {
+        throw ConfigError("server_id", std::string(hint_json::kNoServerId));
     }
     if (options.conninfo.empty()) {
         throw ConfigError("", "this broker does not let plugins into its database");

@@ -15,7 +15,7 @@ struct Options {
     std::string server_id;
     Nanoseconds heartbeat = std::chrono::seconds(5);
     Nanoseconds dead_threshold = std::chrono::seconds(15);
-    std::size_t hints_per_second = 200'000; ///< taken from all brokers together
+    std::size_t hints_per_second = 200'000; ///< taken from one session
 
     // Fixed for operators, smaller in tests.
     Nanoseconds flush = std::chrono::milliseconds(20);

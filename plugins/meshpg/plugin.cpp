@@ -23,7 +23,7 @@ constexpr queen_option kOptions[] = {
         "Silence after which a broker counts as dead; without others nothing is sent."),
     plugin::integer("hints_per_second",
                     {.unit = "hints", .fallback = "200000", .min = 1'000, .max = 100'000'000},
-                    "Taken from all other brokers; what is beyond is dropped."),
+                    "Taken from one session of the database; what is beyond is dropped."),
     plugin::text("server_id", {.inherits = "server_id"},
                  "What this broker is called by the others."),
 };

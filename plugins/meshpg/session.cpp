@@ -3,6 +3,8 @@
 #include <libpq-fe.h>
 
 #include <array>
+#include <mutex>
+#include <utility>
 
 namespace queen::meshpg {
 namespace {
@@ -40,20 +42,74 @@ void Session::Closer::operator()(pg_conn* connection) const {
     PQfinish(connection);
 }
 
-Session::~Session() = default;
+struct Session::Attempt {
+    std::mutex mutex; ///< held while `wake` runs, so that close() is the end of it
+    bool done = false;
+    bool abandoned = false;
+    std::unique_ptr<pg_conn, Closer> connection;
+    std::function<void()> wake;
+};
 
-void Session::open(const std::string& conninfo, const std::string& channel) {
-    constexpr std::array<const char*, 4> kKeys{"dbname", "application_name", "client_encoding",
-                                               nullptr};
-    const std::array<const char*, 4> values{conninfo.c_str(), "queen-meshpg", "UTF8", nullptr};
+pg_conn* Session::by_libpq(const std::string& conninfo) {
+    // A time limit that the connection string does not replace keeps threads that were left behind
+    // from staying for good.
+    constexpr std::array<const char*, 5> kKeys{"connect_timeout", "dbname", "application_name",
+                                               "client_encoding", nullptr};
+    const std::array<const char*, 5> values{"30", conninfo.c_str(), "queen-meshpg", "UTF8",
+                                            nullptr};
+    return PQconnectdbParams(kKeys.data(), values.data(), 1);
+}
+
+Session::Session(std::function<void()> wake, Connect connect)
+    : wake_(std::move(wake)), connect_(std::move(connect)) {}
+
+Session::~Session() {
+    close();
+}
+
+bool Session::open(const std::string& conninfo, const std::string& channel) {
+    if (attempt_ != nullptr) {
+        const std::lock_guard lock(attempt_->mutex);
+        if (!attempt_->done) {
+            error_ = "an earlier attempt to connect has not come back yet";
+            return false;
+        }
+    }
     channel_ = channel;
     error_.clear();
-    connection_.reset(PQconnectStartParams(kKeys.data(), values.data(), 1));
+    attempt_ = std::make_shared<Attempt>();
+    attempt_->wake = wake_;
+    connecting_ = std::thread([attempt = attempt_, connect = connect_, conninfo] {
+        std::unique_ptr<pg_conn, Closer> made(connect(conninfo));
+        const std::lock_guard lock(attempt->mutex);
+        attempt->done = true;
+        if (!attempt->abandoned) {
+            attempt->connection = std::move(made);
+            attempt->wake();
+        }
+    });
     state_ = State::connecting;
-    wants_write_ = true; // a fresh connection is polled as if it could be written to
+    return true;
 }
 
 void Session::close() {
+    if (connecting_.joinable()) {
+        bool done = false;
+        {
+            const std::lock_guard lock(attempt_->mutex);
+            attempt_->abandoned = true;
+            done = attempt_->done;
+        }
+        if (done) {
+            connecting_.join();
+        } else {
+            connecting_.detach();
+        }
+    }
+    if (attempt_ != nullptr) {
+        const std::lock_guard lock(attempt_->mutex);
+        attempt_->connection.reset();
+    }
     connection_.reset();
     state_ = State::closed;
     wants_write_ = false;
@@ -69,20 +125,17 @@ bool Session::fail() {
     return false;
 }
 
-bool Session::poll_connect() {
-    if (connection_ == nullptr || PQstatus(connection_.get()) == CONNECTION_BAD) {
-        return fail();
+/// What the thread has brought, if it is back.
+bool Session::adopt() {
+    {
+        const std::lock_guard lock(attempt_->mutex);
+        if (!attempt_->done) {
+            return true;
+        }
+        connection_ = std::move(attempt_->connection);
     }
-    switch (PQconnectPoll(connection_.get())) {
-    case PGRES_POLLING_READING:
-        wants_write_ = false;
-        return true;
-    case PGRES_POLLING_WRITING:
-        wants_write_ = true;
-        return true;
-    case PGRES_POLLING_OK:
-        break;
-    default:
+    connecting_.join();
+    if (connection_ == nullptr || PQstatus(connection_.get()) != CONNECTION_OK) {
         return fail();
     }
     // A hint is not worth a wait for the disk.
@@ -102,12 +155,12 @@ bool Session::flush() {
     return left >= 0 || fail();
 }
 
-bool Session::advance(const std::function<void(std::string_view payload)>& heard) {
+bool Session::advance(const std::function<void(std::string_view payload, int sender)>& heard) {
     if (state_ == State::closed) {
         return false;
     }
     if (state_ == State::connecting) {
-        return poll_connect();
+        return adopt();
     }
     if (!flush()) {
         return false;
@@ -136,7 +189,7 @@ bool Session::advance(const std::function<void(std::string_view payload)>& heard
             return true;
         }
         if (channel_ == notice->relname) {
-            heard(notice->extra);
+            heard(notice->extra, notice->be_pid);
         }
     }
 }

@@ -38,6 +38,13 @@ void append_text(std::string& out, std::string_view text) {
     out += '"';
 }
 
+void append_instance(std::string& out, std::string_view instance) {
+    if (!instance.empty()) {
+        out += ",\"instance\":";
+        append_text(out, instance);
+    }
+}
+
 void append_names(std::string& out, const plugin::Hint& hint, bool partition) {
     out += "\"queue\":";
     append_text(out, hint.queue);
@@ -246,6 +253,17 @@ bool is_name(std::string_view text) noexcept {
         }
     }
     return true;
+}
+
+bool is_server_id(std::string_view text) {
+    if (!is_name(text)) {
+        return false;
+    }
+    std::string json = "{\"server_id\":";
+    append_text(json, text);
+    json += '}';
+    Reading reading;
+    return reading.read(json) && reading.server_id() == text;
 }
 
 std::string tenant_of(std::string_view text) {

@@ -19,6 +19,9 @@ inline constexpr std::size_t kMaxName = 255; ///< bytes of a name, as everywhere
 /// Appends the text as a JSON string, quotes included.
 void append_text(std::string& out, std::string_view text);
 
+/// Appends `,"instance":…`; nothing when there is none.
+void append_instance(std::string& out, std::string_view instance);
+
 /// Appends `"queue":…,"partition":…,"tenant":…,"group":…` without braces. The queue is always
 /// there, so is the partition with `partition` set; the others only when they are not empty.
 void append_names(std::string& out, const plugin::Hint& hint, bool partition);
@@ -64,6 +67,12 @@ private:
 
 /// 1 to kMaxName bytes of UTF-8 without control characters. @source NAME-1
 bool is_name(std::string_view text) noexcept;
+
+/// A name that comes back as it was from the JSON in which brokers say it: a server id.
+bool is_server_id(std::string_view text);
+inline constexpr std::string_view kNoServerId =
+    "is no name that brokers can tell each other; allowed: 1 to 255 bytes of UTF-8 without control "
+    "characters";
 
 /// A tenant as the broker writes it, or empty for what is no UUID: then every tenant's queue of
 /// that name is meant. @source ME-13

@@ -240,6 +240,35 @@ TEST_F(PluginFault, AfterAPauseEachScopeForgetsOnce) {
     EXPECT_EQ(figures(*source)["forgotten"], 2.0) << "per scope";
 }
 
+// MESH-4
+TEST_F(PluginFault, ASourceThatLooksByItselfIsToldThatMarksWereMissedAndForgetsNothing) {
+    const auto source = load("good_missed");
+    EXPECT_TRUE(source->missed());
+    EXPECT_EQ(logged("missed"), 1u);
+    source->peek(kScope);
+    EXPECT_EQ(figures(*source)["forgotten"], 0.0);
+    EXPECT_EQ(faults("good_missed").total(), 0u);
+}
+
+// MESH-4
+TEST_F(PluginFault, OfASourceThatDoesNotEachScopeIsForgottenOnceWhenAPopComes) {
+    for (const std::string fixture : {"good", "bad_missed"}) {
+        const auto source = load(fixture);
+        EXPECT_TRUE(source->missed());
+        for (int again = 0; again < 2; ++again) {
+            source->peek(kScope);
+            source->peek({kOrders, "others"});
+        }
+        source->missed();
+        source->peek(kScope);
+        EXPECT_EQ(figures(*source)["forgotten"], 3.0) << fixture;
+        EXPECT_EQ(faults(fixture).total(), fixture == "bad_missed" ? 2u : 0u) << fixture;
+    }
+    const auto source = load("good_short_table"); // has no forget either
+    EXPECT_TRUE(source->missed());
+    EXPECT_EQ(source->peek(kScope).state, ReadyState::ready);
+}
+
 TEST_F(PluginFault, AFastCallBetweenSlowOnesPreventsAPause) {
     const auto source = load("bad_slow");
     for (int i = 0; i < 5; ++i) {

@@ -33,6 +33,9 @@
 #ifndef FIXTURE_SETTLE_IN_TABLE
 #define FIXTURE_SETTLE_IN_TABLE FIXTURE_SETTLE
 #endif
+#ifndef FIXTURE_MISSED_IN_TABLE
+#define FIXTURE_MISSED_IN_TABLE NULL
+#endif
 #ifndef FIXTURE_TICK_IN_TABLE
 #define FIXTURE_TICK_IN_TABLE NULL
 #endif
@@ -127,6 +130,10 @@ static int32_t FIXTURE_MARK(void* self, const queen_queue* queue, const queen_st
 static int64_t FIXTURE_TICK(void* self, int64_t now);
 #endif
 
+#ifdef FIXTURE_MISSED
+static int32_t FIXTURE_MISSED(void* self);
+#endif
+
 static const queen_candidates fixture_table = {
     .size = FIXTURE_TABLE_SIZE,
     .create = FIXTURE_CREATE,
@@ -138,6 +145,7 @@ static const queen_candidates fixture_table = {
     .forget = fixture_forget,
     .tick = FIXTURE_TICK_IN_TABLE,
     .stats = fixture_stats,
+    .missed = FIXTURE_MISSED_IN_TABLE,
 };
 
 #include "fixture_entry.h"

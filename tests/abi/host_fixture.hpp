@@ -68,6 +68,10 @@ protected:
             heard_by_ = plugin;
             peers_said_.heard(hints);
         };
+        services.missed = [this](std::string_view plugin) {
+            heard_by_ = plugin;
+            peers_said_.missed();
+        };
         services.conninfo = conninfo_;
         return services;
     }

@@ -8,6 +8,7 @@ static void* early_create(const queen_host* host, queen_error* error) {
     const queen_hint hint = {.kind = QUEEN_HINT_STORED, .queue = fixture_text("early")};
     if (self != NULL) {
         self->mesh->heard(host, &hint, 1);
+        self->mesh->missed(host);
     }
     return self;
 }
@@ -38,5 +39,6 @@ static int32_t bad_publish(void* self, const queen_hint* published, size_t count
     fixture->mesh->heard(fixture->host, hints, sizeof hints / sizeof hints[0]);
     fixture->mesh->heard(fixture->host, NULL, 4);
     fixture->mesh->heard(fixture->host, NULL, 0); /* nothing at all: no fault */
+    fixture->mesh->missed(fixture->host);         /* nor is this */
     return 0;
 }

@@ -182,8 +182,9 @@ TEST_F(MeshFault, AFailedPublishIsNotRepeated) {
 
 TEST_F(MeshFault, WhatIsNoHintIsLeftOutAndCounted) {
     const auto mesh = this->mesh("mesh_bad_hints");
-    EXPECT_EQ(faults("mesh_bad_hints")[Fault::out_of_turn], 1u) << "heard before its start";
+    EXPECT_EQ(faults("mesh_bad_hints")[Fault::out_of_turn], 2u) << "said before its start";
     EXPECT_TRUE(peers_said_.hints().empty());
+    EXPECT_EQ(peers_said_.times_missed(), 0u);
     mesh->start();
     publish(*mesh);
     const auto said = peers_said_.hints();
@@ -195,6 +196,8 @@ TEST_F(MeshFault, WhatIsNoHintIsLeftOutAndCounted) {
     EXPECT_EQ(said[1].subject, "maintenance");
     EXPECT_TRUE(said[1].enabled);
     EXPECT_EQ(faults("mesh_bad_hints")[Fault::bad_hint], 9u);
+    EXPECT_EQ(peers_said_.times_missed(), 1u);
+    EXPECT_EQ(faults("mesh_bad_hints")[Fault::out_of_turn], 2u);
 }
 
 TEST_F(MeshFault, FiguresAndPeersWithoutProperNamesAreLeftOut) {

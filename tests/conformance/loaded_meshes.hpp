@@ -43,6 +43,9 @@ inline LoadedMeshes loaded_meshes(const std::string& path, std::size_t count,
                                         std::span<const plugin::Hint> hints) {
         to.at(std::stoul(std::string(plugin)))->heard(hints);
     };
+    services.missed = [to = kept->heard](std::string_view plugin) {
+        to.at(std::stoul(std::string(plugin)))->missed();
+    };
     kept->host = std::make_unique<pluginhost::PluginHost>(patient(), services);
     const auto problems = kept->host->load(plugins);
     EXPECT_TRUE(problems.empty()) << problems.front();

@@ -147,6 +147,13 @@ TEST_P(MeshConformance, SomebodyListensOnlyWhereThereIsSomebody) {
     EXPECT_TRUE(link(1).listened());
 }
 
+// Whatever one said before it reached the other is lost; the other's broker has to look.
+TEST_P(MeshConformance, WhoIsReachedTellsThatHintsMayHaveBeenMissed) {
+    ASSERT_NO_FATAL_FAILURE(start(2));
+    EXPECT_TRUE(host(0).await_missed(1));
+    EXPECT_TRUE(host(1).await_missed(1));
+}
+
 TEST_P(MeshConformance, WithoutPeersItIsSilent) {
     ASSERT_NO_FATAL_FAILURE(start(1));
     EXPECT_FALSE(link(0).listened());
@@ -209,6 +216,15 @@ TEST_P(MeshConformance, StopEndsHearing) {
     publish(0, {stored("orders", "p1")});
     ASSERT_TRUE(host(2).await(std::vector{stored("orders", "p1")}));
     EXPECT_EQ(host(1).calls(), before);
+}
+
+// Brokers answer who pushed before they stop, so the last hint is as good as any.
+TEST_P(MeshConformance, WhatWasPublishedBeforeTheStopIsHeard) {
+    ASSERT_NO_FATAL_FAILURE(start(2));
+    const std::vector hints{stored("orders", "last"), of_kind(HintKind::configured, "orders")};
+    publish(0, hints);
+    stop(0);
+    expect_heard(1, hints);
 }
 
 TEST_P(MeshConformance, AfterItsStopALinkIsSilent) {

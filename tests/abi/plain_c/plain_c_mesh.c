@@ -49,6 +49,9 @@ static int32_t start(void* self, queen_error* error) {
     link->next = all;
     all = link;
     ++started;
+    for (struct link* at = all; at != NULL; at = at->next) {
+        at->mesh->missed(at->host); /* what one said before the other listened */
+    }
     pthread_mutex_unlock(&all_mutex);
     return 0;
 }

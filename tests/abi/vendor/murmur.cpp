@@ -17,6 +17,9 @@ void Murmur::start() {
     const std::lock_guard lock(mutex);
     links.push_back(this);
     started = links.size();
+    for (Murmur* link : links) {
+        link->host_.missed(); // what one said before the other listened
+    }
 }
 
 void Murmur::stop() {

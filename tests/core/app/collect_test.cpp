@@ -113,6 +113,7 @@ protected:
         hints.nobody.add(33);
         hints.overflowed.add(34);
         hints.fanned_out.add(35);
+        hints.missed.add(39);
         hints.config_reads_done.add(36);
         hints.config_reads_failed.add(37);
         collect_meshes(page, meshes, hints, 38);
@@ -388,6 +389,7 @@ TEST_F(Collect, EveryFigureStandsUnderItsName) {
         {"queen_peer_hints_fanned_out_total", "35"},
         {"queen_peer_hints_settings_read_total{result=\"done\"}", "36"},
         {"queen_peer_hints_settings_read_total{result=\"failed\"}", "37"},
+        {"queen_peer_hints_missed_total", "39"},
         {"queen_peer_hints_waiting", "38"},
         {"queen_mesh_frames_sent_total{plugin=\"net\"}", "21"},
         {"queen_mesh_figures_dropped{plugin=\"net\"}", "1"},

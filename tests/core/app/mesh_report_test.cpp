@@ -35,6 +35,7 @@ TEST(MeshReport, SumsUpThePeersOfAllMeshes) {
     broker::PeerHints::Stats hints;
     hints.heard.add(plugin::HintKind::moved);
     hints.nobody.add(2);
+    hints.missed.add();
     pluginhost::PluginStatus net;
     net.name = "net";
     net.id = "queen.mesh";
@@ -52,7 +53,8 @@ TEST(MeshReport, SumsUpThePeersOfAllMeshes) {
         R"("connected":false,"alive":false,"silent_ms":null,"sent":1,"received":2,"dropped":3,)"
         R"("queued":0}],"hints":{"published":{"stored":0,"moved":0,"configured":0,"deleted":0,)"
         R"("switched":0},"heard":{"stored":0,"moved":1,"configured":0,"deleted":0,"switched":0},)"
-        R"("refused":{"malformed":0,"other_tenant":0,"no_tenant":2,"overflow":0},"waiting":3},)"
+        R"("refused":{"malformed":0,"other_tenant":0,"no_tenant":2,"overflow":0},"missed":1,)"
+        R"("waiting":3},)"
         R"("meshes":[{"name":"net","id":"queen.mesh","version":"1.0.0","loaded":true,)"
         R"("paused":false,"verdict":"loaded","faults":{},"stats":{"handshake_failures_total":4,)"
         R"("servers_dead":9}}]})");

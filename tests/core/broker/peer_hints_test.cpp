@@ -85,7 +85,8 @@ protected:
         hints_ = std::make_unique<PeerHints>(
             store_, pops_, announcer_, parking_, encryption_, workers_, clock_,
             PeerHints::Told{.moved = [this] { log_.emplace_back("read repairs"); },
-                            .switched = [this] { log_.emplace_back("read switches"); }},
+                            .switched = [this] { log_.emplace_back("read switches"); },
+                            .missed = [this] { log_.emplace_back("missed"); }},
             options);
         return *hints_;
     }
@@ -301,6 +302,8 @@ TEST_F(PeerHintsTest, MoreThanMayWaitIsDroppedAndCounted) {
     EXPECT_EQ(hints_->waiting(), 3u);
     EXPECT_EQ(workers_.pending(), 1u) << "one task at a time";
     EXPECT_EQ(hints_->stats().overflowed.value(), 7u);
+    EXPECT_THAT(log_, ElementsAre("missed")) << "MESH-4: it is looked for instead";
+    EXPECT_EQ(hints_->stats().missed.value(), 0u) << "no mesh said so";
     workers_.run_all();
     EXPECT_EQ(hints_->waiting(), 0u);
     hints_->heard(flood);
@@ -471,6 +474,14 @@ TEST_F(PeerHintsTest, NothingIsDoneAfterTheEnd) {
     hints_->heard({{hint_of(HintKind::stored, kDefault, "q", "p")}});
     workers_.run_all();
     EXPECT_THAT(log_, IsEmpty());
+}
+
+// MESH-4
+TEST_F(PeerHintsTest, WhatAMeshMayHaveLostIsCountedAndToldOnItsThread) {
+    make();
+    hints_->missed();
+    EXPECT_THAT(log_, ElementsAre("missed"));
+    EXPECT_EQ(hints_->stats().missed.value(), 1u);
 }
 
 } // namespace

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 namespace queen::pluginhost {
 namespace {
@@ -128,17 +130,103 @@ TEST_F(GuardTest, CallsThatEndDuringAPauseDoNotProlongIt) {
 }
 
 TEST_F(GuardTest, ScopesAreStaleOncePerPause) {
-    EXPECT_FALSE(guard_.stale_after_pause("q", "g")) << "never paused";
+    EXPECT_FALSE(guard_.stale("q", "g")) << "never paused";
     for (int pause = 0; pause < 2; ++pause) {
         for (int i = 0; i < 3; ++i) {
             spend(Call::peek, 2ms);
         }
         clock_.advance(10s);
-        EXPECT_TRUE(guard_.stale_after_pause("q", "g"));
-        EXPECT_FALSE(guard_.stale_after_pause("q", "g"));
-        EXPECT_TRUE(guard_.stale_after_pause("q", "other"));
-        EXPECT_TRUE(guard_.stale_after_pause("other", "g"));
+        EXPECT_TRUE(guard_.stale("q", "g"));
+        EXPECT_FALSE(guard_.stale("q", "g"));
+        EXPECT_TRUE(guard_.stale("q", "other"));
+        EXPECT_TRUE(guard_.stale("other", "g"));
     }
+}
+
+/// On a machine that has other things to do: the thread's own time is moved apart from the clock's.
+class BusyGuardTest : public GuardTest {
+protected:
+    BusyGuardTest() {
+        used_ = 0ns;
+        services_.thread_time = []() noexcept { return used_; };
+    }
+    void spend(Nanoseconds time, Nanoseconds used, Call call = Call::publish) {
+        guard_.run(call, [&] {
+            clock_.advance(time);
+            used_ += used;
+            return 0;
+        });
+    }
+    static thread_local Nanoseconds used_;
+};
+thread_local Nanoseconds BusyGuardTest::used_{0};
+
+TEST_F(BusyGuardTest, CallsThatTheMachineHeldUpPauseNobody) {
+    for (int i = 0; i < 100; ++i) {
+        spend(50ms, 10us);
+    }
+    EXPECT_FALSE(guard_.paused());
+    EXPECT_LE(guard_.counts()[Fault::slow_call], 50u) << "each other one is a suspicion";
+}
+
+TEST_F(BusyGuardTest, CallsThatAllWereHeldUpAtOncePauseNobody) {
+    const std::function<std::int32_t(int)> nest = [&](int depth) { // as many threads would
+        return guard_.run(Call::publish, [&] {
+            clock_.advance(2ms);
+            return depth > 0 ? nest(depth - 1) : 0;
+        });
+    };
+    nest(20);
+    EXPECT_FALSE(guard_.paused());
+}
+
+TEST_F(BusyGuardTest, CallsThatCostTheProcessorTooMuchPauseThePlugin) {
+    spend(2ms, 2ms);
+    spend(2ms, 1ms + 1ns);
+    EXPECT_FALSE(guard_.paused());
+    spend(1ms + 1ns, 2ms);
+    EXPECT_TRUE(guard_.paused());
+    EXPECT_EQ(guard_.counts()[Fault::slow_call], 3u);
+}
+
+TEST_F(BusyGuardTest, ACallThatIsClearedEndsTheRow) {
+    for (int i = 0; i < 10; ++i) {
+        spend(2ms, 2ms);
+        spend(2ms, 2ms);
+        spend(2ms, 1ms);
+    }
+    EXPECT_FALSE(guard_.paused());
+}
+
+TEST_F(BusyGuardTest, CallsThatWaitFarTooLongPauseThePluginWhateverTheyWaitFor) {
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(guard_.paused());
+        spend(100ms + 1ns, 0ns);
+    }
+    EXPECT_TRUE(guard_.paused());
+}
+
+TEST_F(BusyGuardTest, WhatTheHostUsesInsideOfACallIsItsOwn) {
+    for (int i = 0; i < 10; ++i) {
+        guard_.run(Call::tick, [&] {
+            clock_.advance(2ms);
+            const Guard::HostTime aside(clock_);
+            clock_.advance(5ms);
+            used_ += 5ms;
+            return 0;
+        });
+    }
+    EXPECT_FALSE(guard_.paused());
+}
+
+TEST(ThreadTime, GrowsWithWorkAndIsTheThreadsOwn) {
+    const auto begin = SystemClock::thread_time();
+    volatile std::uint64_t sum = 0;
+    while (SystemClock::thread_time() - begin < 1ms) {
+        sum = sum + 1;
+    }
+    EXPECT_GT(sum, 0u);
+    std::thread([&] { EXPECT_LT(SystemClock::thread_time(), 1s); }).join();
 }
 
 } // namespace

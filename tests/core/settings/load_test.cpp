@@ -12,9 +12,12 @@ namespace queen::settings::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 TEST(Load, AnEmptyFileMeansTheDefaults) {
     for (const char* yaml : {"", "# nothing\n", "limits:\npop:\n", "{}"}) {
@@ -272,6 +275,21 @@ TEST(Load, TheServerIsNamedAfterItsHostElseByChance) {
     const std::string id = accepted("", {{"HOME", "/home/ada"}}).settings.server_id;
     EXPECT_THAT(id, ::testing::MatchesRegex("queen-[0-9a-f]{8}"));
     EXPECT_NE(accepted("", {{"HOME", "/home/ada"}}).settings.server_id, id);
+}
+
+TEST(Load, AServerIdThatOthersCannotBeToldIsRefusedWhereItStands) {
+    const std::string allowed = "; allowed: 1 to 255 bytes of UTF-8 without control characters\n";
+    EXPECT_EQ(faults("server_id: \"\"\n"),
+              "q.yaml:1:12: server_id: is empty; allowed: text without control characters\n");
+    const std::string most(255, 'x');
+    EXPECT_EQ(accepted("server_id: " + most + "\n").settings.server_id, most);
+    EXPECT_THAT(faults("\nserver_id: " + most + "y\n"),
+                AllOf(StartsWith("q.yaml:2:12: server_id: "),
+                      EndsWith(": it is longer than 255 bytes (256)" + allowed)));
+    EXPECT_THAT(faults("server_id: \"a\\x85b\"\n"),
+                EndsWith("it must not contain control characters" + allowed));
+    const std::string id = accepted("", with({{"HOSTNAME", most + "y"}})).settings.server_id;
+    EXPECT_THAT(id, ::testing::MatchesRegex("queen-[0-9a-f]{8}")) << "auto finds another";
 }
 
 TEST(Load, PluginFoldersLieBesideTheProgramUnlessNamed) {

@@ -207,5 +207,30 @@ TEST_F(FloorTest, AWalkLongerThanItsIntervalIsFollowedByARest) {
     EXPECT_EQ(floor->due(), now + ReseedFloor::kLeastRest);
 }
 
+// MESH-4
+TEST_F(FloorTest, AHurriedWalkIsDueAtOnceAndOfTheKindItWouldHaveBeen) {
+    walk(2);
+    const auto due = floor->due();
+    floor->hurry(now);
+    EXPECT_EQ(floor->due(), now);
+    EXPECT_EQ(walk(1), 120s) << "it reaches back to before the last one";
+    EXPECT_EQ(floor->due(), due) << "its interval counts from its own beginning";
+}
+
+// MESH-4
+TEST_F(FloorTest, AWalkThatIsUnderWayIsFollowedByAnother) {
+    walk(1);
+    floor->hurry(now);
+    ASSERT_TRUE(floor->start(now, ++ticket));
+    floor->hurry(now); // what it is for may lie before the place where the walk is
+    EXPECT_EQ(floor->due(), SteadyTime::max());
+    floor->page(ticket);
+    floor->done(ticket, true, now);
+    EXPECT_EQ(floor->due(), now + ReseedFloor::kLeastRest);
+    wait_until_due();
+    walk(1);
+    EXPECT_GE(floor->due(), now + 30s) << "once";
+}
+
 } // namespace
 } // namespace queen::hotlist

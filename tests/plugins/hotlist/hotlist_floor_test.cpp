@@ -501,5 +501,40 @@ TEST_F(HotListFloorTest, ASummaryNamesTheTenBusiestRings) {
     EXPECT_NE(rings[9].find("queue=q5 "), std::string::npos) << rings[9];
 }
 
+// MESH-4
+TEST_F(HotListFloorTest, AfterHintsWereMissedEveryRingIsWalkedSoonAndNothingIsForgotten) {
+    warm();
+    warm(kB);
+    mark({"p1"});
+    const auto ticks = host.ticks().size();
+    EXPECT_TRUE(list->missed());
+    ASSERT_GT(host.ticks().size(), ticks);
+    EXPECT_EQ(host.ticks().back(), clock.now());
+    ASSERT_EQ(host.reseeds().size(), 2u) << "nothing is walked inside of the call";
+    run_until(clock.now() + 100ms);
+    EXPECT_EQ(host.reseeds().size(), 4u);
+    EXPECT_EQ(take().names, Names{"p1"});
+    run_until(clock.now() + 10s);
+    EXPECT_EQ(host.reseeds().size(), 4u) << "once";
+}
+
+// MESH-4
+TEST_F(HotListFloorTest, ThousandsOfRingsAreWalkedOverManyTicks) {
+    constexpr int kRings = 3'000;
+    std::vector<std::string> names;
+    for (int i = 0; i < kRings; ++i) {
+        names.push_back("q" + std::to_string(i));
+    }
+    for (const std::string& name : names) {
+        const std::string key = "t\x1f" + name;
+        warm({{key, "t", name}, "a"});
+    }
+    run_until(clock.now() + 1s);
+    ASSERT_EQ(host.reseeds().size(), kRings);
+    list->missed();
+    EXPECT_GT(run_until(clock.now() + 2s), 10);
+    EXPECT_EQ(host.reseeds().size(), 2 * kRings);
+}
+
 } // namespace
 } // namespace queen::hotlist

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace queen::mesh {
 namespace {
 
@@ -226,6 +228,77 @@ TEST_F(Handshake, APeerThatIsOurselvesIsNoticedAndLeftAlone) {
         pass(31s);
         EXPECT_EQ(a.network.figures().dials.value(), dials + 1) << "names may point elsewhere now";
     }
+}
+
+// ME-22: brokers of old say no instance.
+TEST_F(Handshake, ABrokerThatSaysNoInstanceIsKnownByItsServerId) {
+    Options old = options("a", {"a"});
+    old.instance.clear();
+    Node& a = add(old);
+    EXPECT_TRUE(until([&] { return a.logged("copy of its data directory"); }));
+    EXPECT_FALSE(a.listened());
+}
+
+// ME-22: a copied data directory.
+TEST_F(Handshake, TwoBrokersWithOneServerIdAreToldOfAndHearEachOther) {
+    for (const std::string_view secret : {kSecret, std::string_view{}}) {
+        nodes_.clear();
+        Node& first = add("a", {"second"}, secret);
+        names_.set("first", first.network.port());
+        Node& second = add("a", {"first"}, secret);
+        names_.set("second", second.network.port());
+        advance(5s);
+        ASSERT_TRUE(until([&] { return first.listened() && second.listened(); }));
+        const Hint hint = stored("q", "p");
+        first.network.outbox().publish(std::span(&hint, 1));
+        second.network.outbox().publish(std::span(&hint, 1));
+        EXPECT_TRUE(
+            until([&] { return !first.host.hints().empty() && !second.host.hints().empty(); }));
+        pass(10s);
+        for (const Node* node : {&first, &second}) {
+            EXPECT_EQ(std::count_if(node->lines.begin(), node->lines.end(),
+                                    [](const std::string& line) {
+                                        return line.find("our own server id a") != line.npos &&
+                                               line.find("127.0.0.1:0") != line.npos;
+                                    }),
+                      1)
+                << "one line for the peer, whoever dialled whom";
+        }
+        second.network.close_all();
+        pass(10s);
+        EXPECT_EQ(std::count_if(first.lines.begin(), first.lines.end(),
+                                [](const std::string& line) {
+                                    return line.find("our own server id") != line.npos;
+                                }),
+                  1)
+            << "not for each connection";
+    }
+}
+
+TEST_F(Handshake, TwoOthersWithOneServerIdAreToldOfOnce) {
+    Node& a = add("a", {"nobody"});
+    add("twin", {"a"});
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 1; }));
+    EXPECT_FALSE(a.logged("both have the server id"));
+    add("twin", {"a"});
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 2; }));
+    pass(5s);
+    EXPECT_EQ(std::count_if(a.lines.begin(), a.lines.end(),
+                            [](const std::string& line) {
+                                return line.find("both have the server id twin") != line.npos;
+                            }),
+              1);
+}
+
+TEST_F(Handshake, ABrokerThatStartsAnewIsNoNamesakeOfItself) {
+    Node& a = add("a", {"nobody"});
+    Node& b = add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 1; }));
+    remove(b);
+    add("b", {"a"});
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 2; }));
+    pass(5s);
+    EXPECT_FALSE(a.logged("both have the server id"));
 }
 
 } // namespace

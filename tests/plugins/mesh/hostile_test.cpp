@@ -137,7 +137,9 @@ TEST_F(Hostile, AFloodWaitsInsteadOfDrowningTheBroker) {
     settle();
     EXPECT_EQ(a.host.hints().size(), taken) << "nothing is read while it has to wait";
 
-    const auto other = connect(a, hello("y") + hint("from y"));
+    const RawPeer other(a.network.port(), "127.0.0.2");
+    const std::string said = hello("y") + hint("from y");
+    ASSERT_TRUE(until([&] { return other.send(said) == static_cast<ssize_t>(said.size()); }));
     EXPECT_TRUE(until([&] { return a.host.hints().size() == taken + 1; })) << "others do not wait";
     EXPECT_EQ(a.host.hints().back().partition, "from y");
 
@@ -156,6 +158,63 @@ TEST_F(Hostile, AFloodOfNothingIsBoundedToo) {
         flood->send(many + many + many);
         return a.network.figures().throttled.value() == 1;
     }));
+}
+
+TEST_F(Hostile, WhoDialsAgainHasTheBudgetItHadBefore) {
+    Node& a = node([](Options& o) { o.hints_per_second = 100; });
+    for (int connection = 0; connection < 3; ++connection) {
+        const auto flood = connect(a, hello("x" + std::to_string(connection)));
+        ASSERT_TRUE(until([&] {
+            flood->send(hint());
+            return a.network.figures().throttled.value() > static_cast<unsigned>(connection);
+        }));
+    }
+    EXPECT_LE(a.host.hints().size(), 103u) << "in open mode anybody can say any id";
+}
+
+TEST_F(Hostile, AFloodOfBytesWaitsToo) {
+    Node& a = node([](Options& o) { o.bytes_per_second = 1'000'000; });
+    const auto flood = connect(a, hello("x"));
+    const std::string large = make_frame(static_cast<FrameType>(99), std::string(50'000, ' '));
+    std::size_t sent = 0;
+    ASSERT_TRUE(until([&] {
+        const std::string_view rest = std::string_view(large).substr(sent % large.size());
+        sent += static_cast<std::size_t>(std::max<ssize_t>(flood->send(rest), 0));
+        return a.network.figures().throttled.value() == 1;
+    }));
+    const auto frames = a.network.figures().frames_unknown.value();
+    EXPECT_EQ(frames, 21u);
+    settle();
+    EXPECT_EQ(a.network.figures().frames_unknown.value(), frames);
+}
+
+TEST(MeshBudgets, OneOwnerHasOneHoweverOftenItComesAndItIsForgottenWhenItIsFull) {
+    Options options;
+    options.hints_per_second = 10;
+    options.bytes_per_second = 1'000;
+    Budgets budgets(options);
+    SteadyTime now(1h);
+    auto mine = budgets.of("me", now);
+    EXPECT_EQ(budgets.pay(*mine, 10, 10, now), now);
+    EXPECT_EQ(budgets.pay(*mine, 5, 10, now), now + 500ms);
+    mine.reset();
+    mine = budgets.of("me", now);
+    EXPECT_EQ(budgets.pay(*mine, 0, 0, now), now + 500ms) << "what it owed it owes";
+    EXPECT_EQ(budgets.pay(*budgets.of("you", now), 1, 2'000, now), now + 1s) << "bytes count too";
+    mine.reset();
+    now += 500ms;
+    for (int i = 0; i < 1'000; ++i) {
+        budgets.of(std::to_string(i), now);
+        EXPECT_LE(budgets.size(), 130u) << "who never paid is full";
+    }
+    EXPECT_EQ(budgets.pay(*budgets.of("me", now), 1, 0, now), now + 100ms) << "kept: it owed";
+}
+
+TEST(MeshBudgets, OfIpv6ANetworkIsOneOwner) {
+    EXPECT_NE(owner_at("10.0.0.1"), owner_at("10.0.0.2"));
+    EXPECT_EQ(owner_at("2001:db8::1"), owner_at("2001:db8::ffff:1"));
+    EXPECT_NE(owner_at("2001:db8::1"), owner_at("2001:db8:0:1::1"));
+    EXPECT_EQ(owner_at("fe80::1%eth0"), owner_at("fe80::2%eth0"));
 }
 
 TEST_F(Hostile, AFloodThatHangsUpWhileItWaitsIsLetGo) {
@@ -188,6 +247,29 @@ TEST_F(Hostile, BuffersOfAllConnectionsTogetherAreBounded) {
         return a.network.figures().crowded.value() > 0 || a.network.figures().accepted == 0;
     }));
     EXPECT_GE(a.network.figures().crowded.value(), 1u);
+}
+
+TEST_F(Hostile, WhoHoldsMostUnreadBytesMakesRoom) {
+    Node& a = node([](Options& o) { o.receive_bytes = 1 << 20; });
+    const std::string most = "\0\x20\0\0\5"s; // two megabytes are announced
+    const auto large = connect(a, hello("x") + most);
+    const std::string piece(50'000, ' ');
+    const auto send = [&](RawPeer& peer, std::size_t bytes) {
+        const auto end = a.network.figures().bytes_received.value() + bytes;
+        return until([&] {
+            const auto missing = end - std::min(end, a.network.figures().bytes_received.value());
+            static_cast<void>(peer.send(std::string_view(piece).substr(0, missing)));
+            return missing == 0;
+        });
+    };
+    ASSERT_TRUE(send(*large, 600'000));
+    const auto small = connect(a, hello("y") + most);
+    EXPECT_TRUE(until([&] {
+        static_cast<void>(small->send(std::string_view(piece).substr(0, 1'000)));
+        return a.network.figures().crowded.value() == 1;
+    }));
+    EXPECT_TRUE(until([&] { return large->closed(); }));
+    EXPECT_FALSE(small->closed()) << "it only came last";
 }
 
 TEST_F(Hostile, ME7_APeerThatFallsSilentIsDroppedAndSaidToBeDead) {

@@ -153,6 +153,17 @@ public:
         socket_ = connect_to(loopback(port), 1h, error);
         EXPECT_TRUE(static_cast<bool>(socket_)) << error;
     }
+    /// From another address of this machine.
+    RawPeer(std::uint16_t port, const std::string& from)
+        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+        const Endpoint own = resolve({from, 0}, true).endpoints.front();
+        const Endpoint other = loopback(port);
+        EXPECT_EQ(::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&own.address), own.size),
+                  0);
+        EXPECT_TRUE(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&other.address),
+                              other.size) == 0 ||
+                    errno == EINPROGRESS);
+    }
     explicit RawPeer(Descriptor socket) : socket_(std::move(socket)) {}
 
     /// @return bytes that the kernel took; -1 when the connection is gone
@@ -234,6 +245,7 @@ protected:
                            std::string_view secret = kSecret) {
         Options made;
         made.server_id = id;
+        made.instance = make_nonce();
         made.listen = {"127.0.0.1", 0};
         for (const std::string& peer : peers) {
             made.peers.push_back({peer, kDefaultPort});

@@ -150,6 +150,139 @@ TEST_F(NetworkTest, ME8_AfterAReconnectNothingOldIsSent) {
     EXPECT_LE(count(*b, "old"), 1u) << "at most the dirty hint, of less than a flush ago";
 }
 
+// MESH-4: what one said while there was no link is lost, and the other's broker has to know.
+TEST_F(NetworkTest, WhoHearsOnANewLinkTellsThatHintsMayHaveBeenMissed) {
+    Node& a = add("a", {"b"});
+    Node* b = &add("b", {"nobody"});
+    ASSERT_TRUE(until([&] { return b->host.times_missed() == 1; }));
+    EXPECT_EQ(a.host.times_missed(), 0u) << "nobody dialled it";
+    pass(6s);
+    EXPECT_EQ(b->host.times_missed(), 1u) << "once a link, not for each frame";
+    b->network.close_all();
+    ASSERT_TRUE(until([&] { return !a.listened(); }));
+    publish(a, stored("q", "lost"));
+    advance(250ms);
+    ASSERT_TRUE(until([&] { return b->host.times_missed() == 2; }));
+    EXPECT_TRUE(a.listened()) << "whatever is said after it was told arrives";
+    EXPECT_EQ(count(*b, "lost"), 0u);
+}
+
+TEST_F(NetworkTest, APeerThatWasTooSlowHearsThatThereWasMore) {
+    Options set = options("a", {"b"});
+    set.send_queue = 2;
+    Node& a = add(set);
+    Node& b = add("b", {"nobody"});
+    ASSERT_TRUE(until([&] { return b.host.times_missed() == 1; }));
+    for (int i = 0; i < 3; ++i) {
+        publish(a, configured("q" + std::to_string(i)));
+    }
+    EXPECT_TRUE(until([&] { return b.host.times_missed() == 2; }));
+    EXPECT_EQ(b.host.hints().size(), 2u);
+}
+
+TEST_F(NetworkTest, AStrangerDoesNotTellThatHintsMayHaveBeenMissed) {
+    Node& a = add("a", {"b"});
+    RawPeer stranger(a.network.port());
+    stranger.send(make_frame(FrameType::hello, R"({"server_id":"b","nonce":")" +
+                                                   std::string(32, '0') + R"(","mac":"00"})"));
+    ASSERT_TRUE(until([&] { return stranger.closed(); }));
+    EXPECT_EQ(a.host.times_missed(), 0u);
+}
+
+// MESH-5
+TEST_F(NetworkTest, APeerThatDialsUsIsDialledWithoutAWait) {
+    for (const bool known : {true, false}) { // by its id, or by its address alone
+        const std::string name = known ? "b" : "c";
+        Node& a = add(known ? "a" : "z", {name});
+        if (known) {
+            Node& before = add(name, {"a"});
+            ASSERT_TRUE(until([&] { return a.listened() && before.listened(); }));
+            remove(before);
+        } else {
+            names_.set(name, RawListener().port()); // nobody is there, but the machine is
+        }
+        ASSERT_TRUE(until([&] { return !a.listened(); }));
+        const auto failed = a.network.figures().dials_failed.value();
+        advance(5s);
+        ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() > failed; }));
+        Node& back = add(name, {known ? "a" : "z"});
+        EXPECT_TRUE(until([&] { return a.listened() && back.listened(); })) << "no time has passed";
+    }
+}
+
+// MESH-5
+TEST_F(NetworkTest, WhoDialsUsAgainAndAgainMakesUsDialOnceInTheLongestWait) {
+    Options set = options("a", {"b"}, "");
+    Node& a = add(set);
+    names_.set("b", RawListener().port());
+    ASSERT_TRUE(until([&] { return a.network.figures().dials_failed.value() > 0; }));
+    const auto come = [&] {
+        const auto dialled = a.network.figures().dials.value();
+        const auto missed = a.host.times_missed();
+        RawPeer peer(a.network.port());
+        std::string hello = make_frame(FrameType::hello, R"({"server_id":"b"})");
+        hello += heartbeat_frame("b");
+        EXPECT_TRUE(until([&] {
+            hello.erase(0, static_cast<std::size_t>(std::max<ssize_t>(peer.send(hello), 0)));
+            return a.host.times_missed() > missed;
+        }));
+        settle();
+        return a.network.figures().dials.value() - dialled;
+    };
+    EXPECT_EQ(come(), 1u);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(come(), 0u);
+    }
+}
+
+// MESH-6
+TEST_F(NetworkTest, WhatWasSaidJustBeforeTheStopIsWritten) {
+    Node& a = add("a", {"b", "c", "gone"});
+    Node& b = add("b", {"a"});
+    Node& c = add("c", {"a"});
+    ASSERT_TRUE(until([&] { return a.network.roster().counts(clock_.now()).connected == 2; }));
+    for (int i = 0; i < 3'000; ++i) {
+        publish(a, stored("q", std::to_string(i))); // more frames than one turn writes
+        if (i % 500 == 0) {
+            turn();
+        }
+    }
+    publish(a, configured("last"));
+    a.network.drain(1h); // the clock stands still, so this ends because all is written
+    EXPECT_EQ(a.network.outbox().queued(), 0u);
+    EXPECT_EQ(a.network.outbox().dirty_size(), 0u) << "it did not wait for the next flush";
+    a.network.close();
+    const auto heard_last = [](const Node& node) {
+        const auto hints = node.host.hints();
+        return std::any_of(hints.begin(), hints.end(),
+                           [](const auto& hint) { return hint.queue == "last"; });
+    };
+    EXPECT_TRUE(until([&] { return heard_last(b) && heard_last(c); }));
+    EXPECT_TRUE(until([&] { return count(b, "2999") == 2; })) << "at once and as a dirty hint";
+}
+
+// MESH-6
+TEST_F(NetworkTest, APeerThatReadsNothingHoldsTheStopUpForItsTimeAndNoLonger) {
+    Node& a = add("a", {"mute"}, "");
+    RawListener listener;
+    names_.set("mute", listener.port());
+    std::unique_ptr<RawPeer> mute;
+    advance(5s);
+    ASSERT_TRUE(until([&] {
+        mute = mute ? std::move(mute) : listener.accept();
+        return a.listened();
+    }));
+    const std::string name(255, 'n');
+    std::vector<Hint> many(5'000, stored(name, name));
+    for (int i = 0; i < 30; ++i) {
+        a.network.outbox().publish(many); // 80 MB, of which the queue takes 32
+        turn();
+    }
+    ASSERT_GT(a.network.outbox().queued(), 0u);
+    a.network.drain(2ms);
+    EXPECT_GT(a.network.outbox().queued(), 0u);
+}
+
 TEST_F(NetworkTest, ANameThatIsNotAnsweredKeepsNobodyWaiting) {
     Node& a = add("a", {"never", "b"}); // no answer for the first
     Node& b = add("b", {"a"});

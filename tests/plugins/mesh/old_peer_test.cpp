@@ -125,7 +125,8 @@ TEST_F(OldPeer, F66_AnOldBrokerHearsItsOwnFormat) {
         const std::string hello = old->frames()[0];
         const std::string nonce = text_field(hello, "nonce");
         EXPECT_EQ(hello, "\4{\"server_id\":\"new\",\"nonce\":\"" + nonce + "\",\"mac\":\"" +
-                             hello_mac(secret, nonce) + "\",\"challenge\":1}");
+                             hello_mac(secret, nonce) + "\",\"challenge\":1,\"instance\":\"" +
+                             node.options.instance + "\"}");
         advance(secret.empty() ? 0ms : 1'000ms); // it says nothing: then it is an old one
         ASSERT_TRUE(until([&] { return node.listened(); }));
 

@@ -87,6 +87,15 @@ TEST(MeshOptions, ContradictionsAreTold) {
     EXPECT_THROW(check(options), ConfigError);
     options = Options{};
     EXPECT_THROW(check(options), ConfigError) << "no server id";
+    for (const std::string& id : {std::string(256, 'x'), std::string("a\nb"), std::string("\xff"),
+                                  std::string("a\0b", 3), std::string("\xed\xa0\x80")}) {
+        options.server_id = id;
+        EXPECT_THROW(check(options), ConfigError) << id;
+    }
+    for (const std::string& id : {std::string(255, 'x'), std::string("b\"1\\ \xc3\xbc")}) {
+        options.server_id = id;
+        EXPECT_NO_THROW(check(options)) << id;
+    }
 }
 
 } // namespace

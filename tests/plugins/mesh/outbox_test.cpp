@@ -115,6 +115,9 @@ TEST_F(OutboxTest, ME9_AFullQueueDropsAndCounts) {
     EXPECT_EQ(figures_.dropped_full.value(), 2u);
     EXPECT_EQ(outbox().queued(0), 4u);
     EXPECT_EQ(outbox().queued(), 7u);
+    EXPECT_EQ(types(1), "64 64 64 ");
+    EXPECT_EQ(types(0), "64 64 64 64 68 ") << "MESH-4: the peer hears that there was more";
+    EXPECT_EQ(types(0), "") << "once";
 }
 
 TEST_F(OutboxTest, AQueueIsBoundedInBytesToo) {

@@ -1,6 +1,8 @@
 // Brokers over one real database. Time is moved by hand; turns are made until something is so.
 #include "meshpg/channel.hpp"
+#include "meshpg/meshpg.hpp"
 #include "support/postgres.hpp"
+#include "support/sql_session.hpp"
 
 #include <queen/plugin/testing.hpp>
 
@@ -10,6 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -22,6 +26,7 @@ using plugin::HintKind;
 using plugin::ManualClock;
 using plugin::OwnedHint;
 using plugin::RecordingMeshHost;
+using test::SqlSession;
 using test::TestPostgres;
 
 Hint stored(std::string_view queue, std::string_view partition) {
@@ -122,6 +127,72 @@ TEST_F(ChannelTest, HintsOfEveryKindReachTheOtherAndNobodyHearsItself) {
     publish(b, stored("q", "from b"));
     ASSERT_TRUE(until([&] { return a.heard("from b") == 1; }));
     EXPECT_EQ(a.host.hints().size(), 1u);
+}
+
+// MESH-4
+TEST_F(ChannelTest, AfterEachNewSessionAndEachNewBrokerHintsMayHaveBeenMissed) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.host.times_missed() == 1; })) << "its session";
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    EXPECT_TRUE(until([&] { return a.host.times_missed() >= 2; })) << "another broker came";
+    clock_.advance(a.options.heartbeat);
+    ASSERT_TRUE(until([&] {
+        return a.channel.figures().notifications_received.value() >= 2 &&
+               b.channel.figures().notifications_received.value() >= 2;
+    }));
+    const auto before = b.host.times_missed();
+    clock_.advance(a.options.heartbeat);
+    const auto received = b.channel.figures().notifications_received.value();
+    ASSERT_TRUE(
+        until([&] { return b.channel.figures().notifications_received.value() > received; }));
+    EXPECT_EQ(b.host.times_missed(), before) << "not for each sign of life";
+    postgres_.execute("postgres", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                                  "application_name = 'queen-meshpg' AND datname = '" +
+                                      database_ + "'");
+    ASSERT_TRUE(until([&] {
+        return b.channel.figures().connects.value() == 1 && !b.channel.figures().connected.load();
+    }));
+    clock_.advance(b.options.last_retry);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() > before; }));
+}
+
+// MESH-4: the session of who hears was there all the time.
+TEST_F(ChannelTest, WhoLostHintsForOthersTellsThem) {
+    Options small = options("a");
+    small.pending = 2;
+    Node& a = add(small);
+    ASSERT_TRUE(until([&] { return a.channel.figures().connected.load(); })); // the oldest session
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    for (Node* node : {&a, &b}) { // past what brokers that meet say
+        clock_.advance(node->options.heartbeat);
+        const auto received = node->channel.figures().notifications_received.value();
+        ASSERT_TRUE(until(
+            [&] { return node->channel.figures().notifications_received.value() > received; }));
+    }
+    auto before = b.host.times_missed();
+    publish(a, stored("q", "first"));
+    ASSERT_TRUE(until([&] { return b.heard("first") == 1; }));
+    EXPECT_EQ(b.host.times_missed(), before);
+    for (const char* partition : {"1", "2", "3"}) {
+        publish(a, stored("q", partition));
+    }
+    clock_.advance(20ms);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() == before + 1; })) << "too many waited";
+    EXPECT_EQ(b.heard("3"), 0u);
+
+    before = b.host.times_missed();
+    const std::string oldest = SqlSession(postgres_.conninfo(database_))
+                                   .one("SELECT pid FROM pg_stat_activity WHERE application_name = "
+                                        "'queen-meshpg' AND datname = current_database() "
+                                        "ORDER BY backend_start LIMIT 1");
+    postgres_.execute(database_, "SELECT pg_terminate_backend(" + oldest + ")");
+    ASSERT_TRUE(until([&] { return !a.channel.listened(); }));
+    publish(a, stored("q", "lost"));
+    clock_.advance(a.options.last_retry);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() > before; })) << "its session was cut";
+    EXPECT_EQ(b.channel.figures().reconnects.value(), 0u);
 }
 
 TEST_F(ChannelTest, WithoutOthersNothingIsSent) {
@@ -242,6 +313,68 @@ TEST_F(ChannelTest, ADatabaseThatDoesNotAnswerIsGivenUp) {
     ::close(listener);
 }
 
+/// A name service that does not answer.
+struct Hanging {
+    pg_conn* operator()(const std::string&) const {
+        ++*calls;
+        over.wait();
+        return nullptr;
+    }
+    std::shared_ptr<std::atomic<int>> calls;
+    std::shared_future<void> over;
+};
+
+TEST_F(ChannelTest, ANameServiceThatHangsHoldsNeitherTurnsNorTheStopUp) {
+    std::promise<void> over;
+    const Hanging hanging{std::make_shared<std::atomic<int>>(0), over.get_future().share()};
+    Options set = options("a");
+    set.patience = 10s;
+    RecordingMeshHost host;
+    const Log log = [](plugin::LogLevel, std::string_view) {};
+    {
+        Channel channel(set, clock_, host, log, "a", hanging);
+        channel.turn(1ms);
+        clock_.advance(10s);
+        channel.turn(1ms);
+        EXPECT_EQ(channel.figures().connects_failed.value(), 1u);
+        for (int i = 0; i < 10; ++i) {
+            clock_.advance(10s);
+            channel.turn(1ms);
+        }
+        EXPECT_EQ(channel.figures().connects_failed.value(), 11u);
+    }
+    std::vector<std::string> lines; // written before there is a thread
+    MeshPg mesh(
+        set, clock_, host,
+        [&](plugin::LogLevel, std::string_view line) { lines.emplace_back(line); }, hanging);
+    mesh.start();
+    EXPECT_EQ(lines.size(), 1u);
+    EXPECT_NE(lines.at(0).find("whoever may connect to this database can read the channel"),
+              std::string::npos);
+    ASSERT_TRUE(plugin::eventually([&] { return *hanging.calls == 2; }))
+        << "one attempt waits at a time";
+    mesh.stop();
+    over.set_value();
+}
+
+// MESH-6
+TEST_F(ChannelTest, WhatWasSaidJustBeforeTheStopIsSent) {
+    Node& a = add("a");
+    Node& b = add("b");
+    ASSERT_TRUE(meet(a, b));
+    publish(a, stored("q", "first"));
+    turn();
+    for (int i = 0; i < 3'000; ++i) {
+        publish(a, stored("q", std::to_string(i) + std::string(200, '.'))); // several statements
+    }
+    publish(a, stored("q", "last"));
+    a.channel.drain(1h); // the clock stands still, so this ends because all is sent
+    a.channel.close();
+    EXPECT_EQ(a.channel.figures().dropped_stale.value(), 0u);
+    EXPECT_TRUE(until([&] { return b.heard("last") == 1; }));
+    EXPECT_EQ(b.host.hints().size(), 3'002u);
+}
+
 TEST_F(ChannelTest, WhateverAnyoneNotifiesIsSurvivedAndCounted) {
     Node& a = add("a");
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
@@ -255,21 +388,59 @@ TEST_F(ChannelTest, WhateverAnyoneNotifiesIsSurvivedAndCounted) {
     EXPECT_EQ(a.channel.alive(), 1u);
 }
 
-TEST_F(ChannelTest, AFloodIsDroppedBecauseItCannotWait) {
+TEST_F(ChannelTest, AFloodIsDroppedBecauseItCannotWaitAndLookedForOnce) {
     Options few = options("a");
-    few.hints_per_second = 2;
+    few.hints_per_second = 8;
     Node& a = add(few);
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    const auto hint = [](const std::string& partition) {
+        return R"({"server_id":"x","items":[{"queue":"q","partition":")" + partition + "\"}]}";
+    };
+    std::string flood = "SELECT";
     for (int i = 0; i < 5; ++i) {
-        notify(R"({"server_id":"x","items":[{"queue":"q","partition":")" + std::to_string(i) +
-               "\"}]}");
+        flood += (i == 0 ? " " : ", ") + ("pg_notify('queen_mesh', $q$" + hint(std::to_string(i))) +
+                 "$q$)";
     }
+    SqlSession flooder(postgres_.conninfo(database_));
+    flooder.query(flood);
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_received.value() == 5; }));
-    EXPECT_EQ(a.host.hints().size(), 2u);
+    EXPECT_EQ(a.host.hints().size(), 2u) << "a session begins with a quarter of a second's worth";
     EXPECT_EQ(a.channel.figures().dropped_flood.value(), 3u);
-    clock_.advance(500ms);
-    notify(R"({"server_id":"x","items":[{"queue":"q","partition":"later"}]})");
+    EXPECT_GE(a.host.times_missed(), 3u) << "what was dropped is looked for";
+    notify(hint("another"));
+    EXPECT_TRUE(until([&] { return a.heard("another") == 1; })) << "others are heard";
+    clock_.advance(125ms);
+    flooder.query("SELECT pg_notify('queen_mesh', $q$" + hint("later") + "$q$)");
     EXPECT_TRUE(until([&] { return a.heard("later") == 1; }));
+}
+
+// ME-22
+TEST_F(ChannelTest, BrokersThatShareAServerIdAreHeardAndToldOfOnce) {
+    Node& a = add("a");
+    ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
+    const auto say = [&](const std::string& id, const std::string& instance) {
+        const auto heard = a.channel.figures().notifications_received.value();
+        notify(R"({"server_id":")" + id + R"(","instance":")" + instance +
+               R"(","items":[{"queue":"q","partition":"p"}]})");
+        EXPECT_TRUE(
+            until([&] { return a.channel.figures().notifications_received.value() > heard; }));
+    };
+    const auto told = [&](std::string_view what) {
+        return std::count_if(a.lines.begin(), a.lines.end(),
+                             [&](const std::string& line) { return line.find(what) != line.npos; });
+    };
+    say("a", "1");
+    say("a", "1");
+    EXPECT_EQ(told("our own server id a by the session of process "), 1);
+    say("x", "2");
+    say("x", "3");
+    EXPECT_EQ(told("two brokers have the server id x"), 0) << "it may have started anew";
+    say("x", "2");
+    say("x", "3");
+    say("x", "2");
+    EXPECT_LE(told("two brokers have the server id x"), 2) << "one line for each of the two";
+    EXPECT_GE(told("two brokers have the server id x"), 1);
+    EXPECT_EQ(a.host.hints().size(), 7u);
 }
 
 TEST_F(ChannelTest, HeartbeatsKeepBrokersKnown) {

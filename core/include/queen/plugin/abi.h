@@ -10,7 +10,8 @@
  *   [ticker]  one thread, concurrent with [worker]
  *   [any]     any of them
  * The network thread never calls a plugin. No call blocks on I/O; the host measures each call
- * against a budget of 1 ms, or 1 ms for each thousand marks or rows that it is given.
+ * against a budget of 1 ms of the processor, or 1 ms for each thousand marks or rows that it is
+ * given, and against a hundred times that by the clock.
  *
  * Memory. The callee reads its arguments until it returns and copies what it keeps. Only `cookie`
  * is handed over: made in take(), given back exactly once in settle().
@@ -226,6 +227,7 @@ typedef struct queen_reseed_row {
 } queen_reseed_row;
 
 #define QUEEN_RESEED_ENOUGH 2 /* what reseed_page() answers when it needs no more rows */
+#define QUEEN_MISSED_FORGET 2 /* what missed() answers when the source would rather begin anew */
 
 typedef void (*queen_stat_fn)(void* self, queen_str name, double value);
 
@@ -285,6 +287,10 @@ typedef struct queen_candidates {
     int64_t (*tick)(void* self, int64_t now);
     /* [any] */
     void (*stats)(void* self, void* sink, queen_stat_fn add);
+    /* [worker] marks of other brokers may have been lost, for no scope in particular: look again,
+     * soon, wherever "nothing" was answered. QUEEN_MISSED_FORGET is no fault; it, a fault, and NULL
+     * have the host drop what is known, scope by scope as pops come to them. */
+    int32_t (*missed)(void* self);
 } queen_candidates;
 
 /* ---- mesh: how brokers over one database hint each other ---------------------------------- */
@@ -335,6 +341,11 @@ typedef struct queen_host_mesh {
     /* [any, the mesh's own threads too] hints of a peer; takes a copy and returns at once. Not
      * before start() is called, not after stop() has returned. */
     void (*heard)(const queen_host* host, const queen_hint* hints, size_t count);
+    /* [any, the mesh's own threads too] hints of peers may have been lost: a link on which they
+     * come was made, for the first time or again, or what had come was dropped. Returns at once,
+     * and costs the broker a look at the database: say it when it is so, not for each hint. From
+     * start() to stop(), as heard(). */
+    void (*missed)(const queen_host* host);
 } queen_host_mesh;
 
 /* For plugins that open connections of their own to the broker's database. */

@@ -153,6 +153,10 @@ public:
     virtual SteadyTime tick(SteadyTime /*now*/) { return SteadyTime::max(); }
     /// @thread any
     virtual void stats(Stats&) {}
+    /// Marks of other brokers may have been lost, for no scope in particular: look again, soon,
+    /// wherever "nothing" was answered. @thread worker. @return false to begin anew instead: what
+    /// is known is then forgotten, scope by scope as pops come to them
+    virtual bool missed() { return false; }
 };
 
 } // namespace queen::plugin

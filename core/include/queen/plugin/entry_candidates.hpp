@@ -132,6 +132,12 @@ inline std::int32_t reseed_done(void* self, const queen_scope* scope, std::uint6
         [&] { SourceInstance::of(self).reseed_done(from_c(*scope), ticket, complete != 0); });
 }
 
+inline std::int32_t missed(void* self) noexcept {
+    bool looks = false;
+    const std::int32_t fault = guarded([&] { looks = SourceInstance::of(self).missed(); });
+    return fault != 0 || looks ? fault : QUEEN_MISSED_FORGET;
+}
+
 } // namespace source
 } // namespace detail
 
@@ -155,6 +161,7 @@ inline constexpr queen_candidates candidates{
     detail::source::reseed_done,
     detail::SourceInstance::tick,
     detail::SourceInstance::stats,
+    detail::source::missed,
 };
 
 } // namespace queen::plugin

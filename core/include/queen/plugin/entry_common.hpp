@@ -208,10 +208,11 @@ protected:
     }
     ~HostView() override = default;
     /// What the broker offers to one kind. @errors throws when it lacks that, or has less of it
+    /// @param least bytes that must be there; what lies behind them, only `size` tells
     template <class Table>
-    const Table& offered(const char* id) const {
+    const Table& offered(const char* id, std::size_t least = sizeof(Table)) const {
         const auto* table = static_cast<const Table*>(host_->extension(host_, id));
-        if (table == nullptr || table->size < sizeof(Table)) {
+        if (table == nullptr || table->size < least) {
             throw std::runtime_error(std::string("this broker has no ") + id);
         }
         return *table;

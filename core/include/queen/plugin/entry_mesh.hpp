@@ -3,6 +3,7 @@
 #include <queen/plugin/entry_common.hpp>
 #include <queen/plugin/mesh.hpp>
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -13,11 +14,17 @@ class MeshPluginHost final : public HostView, public MeshHost {
 public:
     /// @errors throws when the broker lacks what a mesh needs
     explicit MeshPluginHost(const queen_host* host)
-        : HostView(host), mesh_(offered<queen_host_mesh>(QUEEN_HOST_MESH)) {}
+        : HostView(host),
+          mesh_(offered<queen_host_mesh>(QUEEN_HOST_MESH, offsetof(queen_host_mesh, missed))) {}
 
     void heard(std::span<const Hint> hints) override {
         const Converted<queen_hint> converted(hints);
         mesh_.heard(raw(), converted.data(), converted.size());
+    }
+    void missed() override {
+        if (mesh_.size >= sizeof mesh_) { // an older broker looks with its next floor
+            mesh_.missed(raw());
+        }
     }
 
 private:

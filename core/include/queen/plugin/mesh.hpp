@@ -50,6 +50,10 @@ public:
     virtual ~MeshHost() = default;
     /// Hints of a peer; takes a copy and returns at once. From start() to stop() only.
     virtual void heard(std::span<const Hint> hints) = 0;
+    /// Hints of peers may have been lost: a link on which they come was made, for the first time or
+    /// again, or what had come was dropped. The broker looks in the database soon. Returns at once;
+    /// from start() to stop() only.
+    virtual void missed() = 0;
 };
 
 /// A lost hint costs at most the time in which brokers look for themselves, so nothing here waits

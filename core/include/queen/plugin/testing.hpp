@@ -166,9 +166,25 @@ public:
         const std::lock_guard lock(mutex_);
         return hints_;
     }
-    std::size_t calls() const {
+    void missed() override {
+        {
+            const std::lock_guard lock(mutex_);
+            ++missed_;
+        }
+        changed_.notify_all();
+    }
+    std::size_t calls() const { ///< of heard()
         const std::lock_guard lock(mutex_);
         return calls_;
+    }
+    std::size_t times_missed() const {
+        const std::lock_guard lock(mutex_);
+        return missed_;
+    }
+    /// Returns as soon as it was said `times` times in all. @return false when it was not
+    bool await_missed(std::size_t times) const {
+        std::unique_lock lock(mutex_);
+        return changed_.wait_for(lock, kPatience, [&] { return missed_ >= times; });
     }
     /// Returns as soon as `count` hints in all were heard. @return false when they did not come
     bool await(std::size_t count) const {
@@ -188,14 +204,14 @@ public:
     void clear() {
         const std::lock_guard lock(mutex_);
         hints_.clear();
-        calls_ = 0;
+        calls_ = missed_ = 0;
     }
 
 private:
     mutable std::mutex mutex_;
     mutable std::condition_variable changed_;
     std::vector<OwnedHint> hints_;
-    std::size_t calls_ = 0;
+    std::size_t calls_ = 0, missed_ = 0;
 };
 
 /// A driver's calls as values, whatever becomes of them.
