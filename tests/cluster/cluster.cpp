@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <stdexcept>
 
 namespace queen::test {
 namespace {
@@ -24,6 +26,15 @@ double value(const Exposition& page, const std::string& series) {
 }
 
 } // namespace
+
+Transport transport_under_test() {
+    const char* name = std::getenv("QUEEN_TEST_MESH");
+    const std::string mesh = name == nullptr ? "mesh" : name;
+    if (mesh != "mesh" && mesh != "meshpg") {
+        throw std::runtime_error("QUEEN_TEST_MESH is " + mesh + ", not mesh or meshpg");
+    }
+    return mesh == "mesh" ? Transport::tcp : Transport::notify;
+}
 
 Cluster::Cluster(Options options) : options_(std::move(options)) {
     const auto count = static_cast<std::size_t>(options_.brokers);
@@ -63,18 +74,26 @@ std::string Cluster::config(std::size_t index) const {
         text += "  - {name: timers, path: timers.so}\n";
     }
     if (options_.mesh) {
-        std::string peers;
-        for (std::size_t to = 0; to < nodes_.size(); ++to) {
-            if (to != index) {
-                peers += (peers.empty() ? "127.0.0.1:" : ",127.0.0.1:") +
-                         std::to_string(links_.at({index, to})->port());
-            }
-        }
-        text += "  - {name: mesh, path: mesh.so, options: {port: " +
-                std::to_string(nodes_[index].mesh_port) + ", peers: \"" + peers +
-                "\", heartbeat: 100ms, dead_threshold: " + options_.dead_threshold + "}}\n";
+        text += "  - {name: mesh, path: " + mesh_plugin(index) +
+                ", dead_threshold: " + options_.dead_threshold + "}}\n";
     }
     return text + serving(source_under_test());
+}
+
+/// Its file and the first of its options.
+std::string Cluster::mesh_plugin(std::size_t index) const {
+    if (options_.transport == Transport::notify) {
+        return "meshpg.so, options: {heartbeat: 500ms";
+    }
+    std::string peers;
+    for (std::size_t to = 0; to < nodes_.size(); ++to) {
+        if (to != index) {
+            peers += (peers.empty() ? "127.0.0.1:" : ",127.0.0.1:") +
+                     std::to_string(links_.at({index, to})->port());
+        }
+    }
+    return "mesh.so, options: {port: " + std::to_string(nodes_[index].mesh_port) + ", peers: \"" +
+           peers + "\", heartbeat: 100ms";
 }
 
 void Cluster::start(std::size_t index) {
@@ -106,9 +125,21 @@ void Cluster::connected() {
     for (const auto& node : nodes_) {
         running += node.process ? 1 : 0;
     }
+    const bool tcp = options_.transport == Transport::tcp;
+    const std::string others = tcp ? "peers_connected" : "servers_alive";
+    const std::string sent = "queen_mesh_notifications_sent_total{plugin=\"mesh\"}";
+    std::map<std::size_t, double> so_far;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
         if (nodes_[i].process) {
-            await(i, "queen_mesh_peers_connected{plugin=\"mesh\"}", running - 1);
+            await(i, "queen_mesh_" + others + "{plugin=\"mesh\"}", running - 1);
+            so_far[i] = tcp ? 0 : metric(i, sent);
+        }
+    }
+    // meshpg publishes hints from the end of the turn in which it hears the first other broker;
+    // what it says after it showed that one, it says at the end of that turn or later.
+    for (const auto& [i, count] : so_far) {
+        if (!tcp) {
+            await(i, sent, count + 1);
         }
     }
 }

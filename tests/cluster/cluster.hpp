@@ -15,13 +15,23 @@
 
 namespace queen::test {
 
+/// What carries the hints between brokers.
+enum class Transport {
+    tcp,    ///< mesh.so, over links that the test can spoil
+    notify, ///< meshpg.so, through the database
+};
+
+/// The transport this run of the program is about: QUEEN_TEST_MESH (mesh or meshpg), or TCP.
+Transport transport_under_test();
+
 /// Several brokers over one database, each with a data directory of its own, that hint each other
-/// through the mesh over links that the test can spoil.
+/// through a mesh.
 class Cluster {
 public:
     struct Options {
         int brokers = 2;
         bool mesh = true;
+        Transport transport = Transport::tcp; ///< of the mesh
         /// Whether brokers look for themselves as rarely as the settings allow: whoever is answered
         /// then was told. Else as they do by default.
         bool patient = true;
@@ -42,7 +52,7 @@ public:
         std::unique_ptr<Api> api;
     };
     Node& operator[](std::size_t index) { return nodes_[index]; }
-    /// What `from` dials when it dials `to`.
+    /// What `from` dials when it dials `to`. Over TCP alone.
     TcpProxy& link(std::size_t from, std::size_t to) { return *links_.at({from, to}); }
     /// All links between brokers.
     void each_link(void (TcpProxy::*change)());
@@ -52,6 +62,8 @@ public:
     void start(std::size_t index);
     void kill9(std::size_t index);
     void connected(); ///< waits until each running broker sends to each other one
+    /// How often another broker hears of one partition that was pushed to once.
+    double times_told() const { return options_.transport == Transport::tcp ? 2 : 1; }
 
     Exposition metrics(std::size_t index) const;
     double metric(std::size_t index, const std::string& series) const;
@@ -68,6 +80,7 @@ public:
 
 private:
     std::string config(std::size_t index) const;
+    std::string mesh_plugin(std::size_t index) const;
 
     const Options options_;
     const std::string database_ = TestPostgres::shared().create_database();
