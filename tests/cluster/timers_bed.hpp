@@ -87,6 +87,10 @@ inline std::string sweeper(const std::string& name) {
     return "queen_sweeper_" + name + "{kind=\"timers\"}";
 }
 inline constexpr const char* kNoTimer = "NOT EXISTS (SELECT 1 FROM queen.log_timers)";
+/// A fire waits for a lock of somebody.
+inline constexpr const char* kFireWaits =
+    "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
+    "current_database() AND query LIKE '%log_timers_fire_v1%')";
 inline const std::string kFired = "queen_timers_fired_total{result=\"fired\"}";
 
 } // namespace queen::test

@@ -162,11 +162,55 @@ TEST(TimersRace, EachKeyEndsAsItsAnswersSaid) {
         RecordProperty(answer, count);
         std::printf("%s: %d\n", answer.c_str(), count);
     }
-    // Both ways a race can end were met, else nothing was raced.
-    for (const char* answer :
-         {"set rescheduled", "set scheduled", "cancel cancelled", "cancel absent"}) {
+    // All ways a race can end were met, else nothing was raced.
+    for (const char* answer : {"set rescheduled", "set scheduled", "set too_late",
+                               "cancel cancelled", "cancel absent", "cancel too_late"}) {
         EXPECT_GT(answers[answer], 0) << answer;
     }
+}
+
+/// What one operation was answered: status and transaction id.
+std::string said_to(Api& api, const TimerOpText& op) {
+    const auto said = timer_ops(api, "q", {op});
+    const auto result = said.root()["results"].at(0);
+    return std::string(result["status"].string()) + " " + std::string(result["txn"].string());
+}
+
+// The race without its luck: a timer is claimed and waits for its turn while another one of its
+// claim is held up.
+TEST(TimersRace, WhatIsClaimedIsNeitherCancelledNorChangedAndDeliveredOnce) {
+    Cluster cluster({.plugins = timers_plugin("lease: 10m, max_fire_bytes: 1"),
+                     .environments = {{}, {kFiresNothing}}});
+    auto& a = *cluster[0].api;
+    ASSERT_EQ(a.push_ids("q", "locked", {"first"}).status, 201);
+    SqlSession holder(cluster.conninfo()), sql(cluster.conninfo());
+    sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
+               "LANGUAGE sql IMMUTABLE AS $$ SELECT '0' $$");
+    holder.script("BEGIN");
+    holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
+    const TimerOpText ahead{
+        .key = "ahead", .transaction_id = "ahead", .delay_ms = -2'000, .partition = "locked"};
+    const TimerOpText claimed{
+        .key = "claimed", .transaction_id = "claimed", .delay_ms = -1'000, .partition = "other"};
+    timer_ops(a, "q", {ahead, claimed});
+    sql.wait_for(kFireWaits);
+    ASSERT_EQ(sql.integer("SELECT count(*) FROM queen.log_timers WHERE claim_token IS NOT NULL"),
+              2);
+    for (const std::size_t at : {0u, 1u}) {
+        for (const std::string op : {"cancel", "schedule", "reschedule"}) {
+            auto late = claimed;
+            late.op = op;
+            late.transaction_id = "instead";
+            late.delay_ms = 60'000;
+            EXPECT_EQ(said_to(*cluster[at].api, late), "too_late claimed") << op;
+        }
+    }
+    holder.script("ROLLBACK");
+    sql.wait_for(kNoTimer);
+    EXPECT_EQ(said_to(a, {.key = "claimed", .transaction_id = "mine", .op = "cancel"}),
+              "absent mine");
+    EXPECT_THAT(drained(cluster, "q", {0, 1}),
+                testing::UnorderedElementsAre("first", "ahead", "claimed"));
 }
 
 } // namespace

@@ -41,9 +41,6 @@ protected:
                               "NULL"),
                   1);
     }
-    static constexpr const char* kFireWaits =
-        "EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = "
-        "current_database() AND query LIKE '%log_timers_fire_v1%')";
 };
 
 TEST_F(TimersOfTheDead, AnotherBrokerFiresWhatADeadOneScheduled) {
