@@ -128,14 +128,14 @@ TEST_F(TimersOfTheDead, AFireThatOutlivesItsBrokerAndItsLeaseIsTheOnlyOne) {
 TEST_F(TimersOfTheDead, F41_AnOutageOfManyTriesCountsForNoTimer) {
     Cluster cluster(cluster_options("lease: 1s, transient_backoff: 100ms", {}));
     SqlSession(cluster.conninfo()).script(R"(
-CREATE TABLE attempt (timer_key text);
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE TABLE public.attempt (timer_key text);
+CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO public.attempt VALUES (NEW.timer_key);
     RETURN NEW;
 END $$;
 CREATE TRIGGER note AFTER UPDATE ON queen.log_timers FOR EACH ROW WHEN (NEW.attempts > 0)
-EXECUTE FUNCTION note();)");
+EXECUTE FUNCTION public.note();)");
     std::vector<std::string> ids;
     for (const std::size_t at : {kA, kB}) {
         std::vector<TimerOpText> ops;
@@ -155,7 +155,7 @@ EXECUTE FUNCTION note();)");
     TestPostgres::shared().restart();
     SqlSession sql(cluster.conninfo());
     sql.wait_for(kNoTimer);
-    EXPECT_EQ(sql.one("SELECT count(*) FROM attempt"), "0");
+    EXPECT_EQ(sql.one("SELECT count(*) FROM public.attempt"), "0");
     for (const std::size_t at : {kA, kB}) {
         EXPECT_EQ(cluster.metric(at, "queen_timers_poisoned_total"), 0);
         EXPECT_EQ(cluster.metric(at, "queen_timers_dlq_total"), 0);
