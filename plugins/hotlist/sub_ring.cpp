@@ -83,6 +83,11 @@ std::size_t SubRing::mark(std::span<const Marked> marks, SteadyTime now, const R
             if (full || (!rules.deferred() && one.at <= count(now + rules.pad))) {
                 make_ready(mark.local, now, full ? in_ms(rules.window) : 0, order);
                 ++made_ready;
+            } else if (rules.only_window() && one.held_ms != 0 && one.drained && before == 0 &&
+                       one.batch > 0) {
+                // Held after a delivery that left nothing (HL-4): the window of the first message
+                // since begins now. At the end of the old one it would come early, and alone.
+                park(mark.local, now + rules.window, in_ms(rules.window));
             }
             break;
         case State::in_flight:

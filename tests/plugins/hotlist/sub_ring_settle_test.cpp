@@ -61,6 +61,30 @@ TEST_F(SubRingTest, AnAckedTookOnAWindowedQueueWaitsForAnotherWindow) {
     EXPECT_TRUE(take().held);
 }
 
+TEST_F(SubRingTest, TheFirstMessageAfterAnAckedTookHasAWindowOfItsOwn) {
+    rules.window = 2s;
+    settle(make_in_flight(), VerdictKind::took_acked, true);
+    now += 1900ms;
+    mark();
+    EXPECT_EQ(state(), Is::wheel);
+    now += 100ms;
+    EXPECT_EQ(drain(), 0u) << "it is 100 ms old";
+    mark();
+    now += 1900ms;
+    EXPECT_EQ(drain(), 1u) << "the others wait no longer than the first";
+    EXPECT_TRUE(take().held);
+}
+
+TEST_F(SubRingTest, ABacklogAfterAnAckedTookWaitsForOneWindowOnly) {
+    rules.window = 2s;
+    settle(make_in_flight(), VerdictKind::took_acked, false);
+    now += 1900ms;
+    mark();
+    now += 100ms;
+    EXPECT_EQ(drain(), 1u);
+    EXPECT_TRUE(take().held);
+}
+
 TEST_F(SubRingTest, AnAckedTookOnADelayedQueueIsReady) {
     rules.delay = 2s;
     rules.window = 2s;
