@@ -75,7 +75,8 @@ std::string Cluster::config(std::size_t index) const {
     }
     if (options_.mesh) {
         text += "  - {name: mesh, path: " + mesh_plugin(index) +
-                ", dead_threshold: " + options_.dead_threshold + "}}\n";
+                ", dead_threshold: " + options_.dead_threshold +
+                (options_.mesh_options.empty() ? "" : ", " + options_.mesh_options) + "}}\n";
     }
     return text + serving(source_under_test());
 }
@@ -180,10 +181,11 @@ HttpClient Cluster::park(std::size_t at, const std::string& queue, const std::st
                            "?wait=true&timeout=58000&" + more);
 }
 
-HttpClient Cluster::park_at(std::size_t at, const std::string& target) const {
+HttpClient Cluster::park_at(std::size_t at, const std::string& target,
+                            const Headers& headers) const {
     const double before = metric(at, "queen_parked_pops");
     HttpClient client(nodes_[at].process->port(), std::chrono::seconds(70));
-    client.start("GET", target);
+    client.start("GET", target, {}, headers);
     EXPECT_TRUE(soon([&] { return metric(at, "queen_parked_pops") > before; })) << "not parked";
     return client;
 }

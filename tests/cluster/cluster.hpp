@@ -37,6 +37,7 @@ public:
         bool patient = true;
         std::string dead_threshold = "60s"; ///< of the mesh; not reached where it does not matter
         std::string more{};                 ///< YAML of every broker
+        std::string mesh_options{};         ///< more of the mesh's, "name: value" each
         bool timers = false;   ///< whether the first broker, and it alone, fires timers
         std::string plugins{}; ///< likewise, more items of the list of plugins
         /// NAME=value of each broker by its place; those beyond have none.
@@ -76,7 +77,8 @@ public:
     /// A pop that waits at a broker; parked when this returns.
     HttpClient park(std::size_t at, const std::string& queue, const std::string& more,
                     const std::string& partition = {}) const;
-    HttpClient park_at(std::size_t at, const std::string& target) const;
+    HttpClient park_at(std::size_t at, const std::string& target,
+                       const Headers& headers = {}) const;
 
 private:
     std::string config(std::size_t index) const;
