@@ -30,7 +30,10 @@ export class Broker {
   async run(port = 0) {
     this.process = spawn(program, ['--config', this.file, '--data', this.data, '--port', port], { stdio: ['ignore', 'pipe', 'pipe'] });
     running.add(this);
-    this.ended = once(this.process, 'exit').then(() => running.delete(this));
+    this.ended = once(this.process, 'exit').then(([code]) => {
+      running.delete(this);
+      return code;
+    });
     this.output = '';
     this.url = await new Promise((resolve, reject) => {
       const read = (chunk) => {
@@ -48,8 +51,20 @@ export class Broker {
   /** Stops it as an operator does, and starts it again at the same address. */
   async restart() {
     this.process.kill('SIGTERM');
-    await this.ended;
+    const code = await this.ended;
+    if (code !== 0) throw new Error(`queend ended with ${code}:\n${this.output}`);
     await this.run(new URL(this.url).port);
+  }
+
+  /** What a series of its metrics is; 0 when there is none. */
+  async metric(series) {
+    const page = await (await fetch(`${this.url}/metrics/prometheus`)).text();
+    const line = page.split('\n').find((each) => each.startsWith(`${series} `));
+    return line ? Number(line.slice(series.length)) : 0;
+  }
+  /** Asks until a series is at least that; the test's time is the limit. */
+  async reaches(series, least) {
+    while ((await this.metric(series)) < least);
   }
 
   async kill() {
@@ -62,6 +77,16 @@ export class Broker {
     await this.ended;
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/** Ports that nobody uses; somebody may take them before you do. */
+export async function freePorts(count) {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => server.address().port);
+  for (const server of servers) server.close();
+  await Promise.all(servers.map((server) => once(server, 'close')));
+  return ports;
 }
 
 /**

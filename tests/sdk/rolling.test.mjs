@@ -1,19 +1,40 @@
 // A rolling restart: each of two brokers is stopped and started again, twice, while clients push
-// and consume. No call fails after its repeats, nothing is lost, and nothing is settled twice.
+// and consume. No call fails after its repeats, nothing is lost, and nothing is settled twice. All
+// three hint each other, over TCP and through the database, so that links end and begin under load.
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
-import { Broker } from './broker.mjs';
+import { Broker, freePorts } from './broker.mjs';
 import { Queen } from './client.mjs';
 
 const limit = { timeout: 120_000 };
 let database, queen;
 const brokers = [];
 
+function config(number, ports) {
+  const peers = ports.filter((_, i) => i !== number).map((port) => `127.0.0.1:${port}`);
+  return `server_id: r${number}
+plugins:
+  - {name: hotlist, path: hotlist.so}
+  - {name: sqlscan, path: sqlscan.so}
+  - {name: mesh, path: mesh.so, options: {port: ${ports[number]}, peers: "${peers}", heartbeat: 100ms}}
+  - {name: meshpg, path: meshpg.so, options: {heartbeat: 500ms}}
+`;
+}
+
+async function linked() {
+  for (const broker of [database, ...brokers]) {
+    await broker.reaches('queen_mesh_peers_connected{plugin="mesh"}', 2);
+    await broker.reaches('queen_mesh_connected{plugin="meshpg"}', 1);
+  }
+}
+
 before(async () => {
+  const ports = await freePorts(3);
   // It has the database; the others come and go beside it.
-  database = await Broker.start();
-  for (let i = 0; i < 2; ++i) brokers.push(await Broker.start({ beside: database }));
+  database = await Broker.start({ config: config(0, ports) });
+  brokers.push(...(await Promise.all([1, 2].map((number) => Broker.start({ config: config(number, ports), beside: database })))));
+  await linked();
   queen = new Queen({ urls: brokers.map((broker) => broker.url) });
 }, limit);
 
@@ -80,4 +101,10 @@ test('a rolling restart under load loses nothing and fails no call', limit, asyn
   const ends = new Set([...settled.keys(), ...unsure]);
   assert.deepEqual([...ends].sort(), [...pushed].sort());
   assert.ok(queen.http.retries > 0, 'nobody met a broker that was away');
+  // Every link was up before the first restart, so each peer was lost and found again at least once.
+  await linked();
+  await database.reaches('queen_mesh_reconnects_total{plugin="mesh"}', 2);
+  for (const plugin of ['mesh', 'meshpg']) {
+    assert.ok((await database.metric(`queen_mesh_hints_received_total{plugin="${plugin}"}`)) > 0, plugin);
+  }
 });
