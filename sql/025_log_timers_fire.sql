@@ -323,8 +323,17 @@ END $$;
 -- none, in the place that they had; free to be cancelled at once. p_counted: this was an attempt, and
 -- p_error is kept; an outage is none (F-41). Exhausted are those that have had p_most attempts with this
 -- one. Locked: how many are in the caller's hands still, because somebody else has them locked.
-DROP FUNCTION IF EXISTS queen.log_timers_fail_v1(
-    uuid[], text[], text[], uuid[], bigint, text, boolean, integer);
+DO $$
+BEGIN -- before it told what is locked: a result with more columns cannot replace one with fewer
+    IF NOT EXISTS (SELECT FROM pg_proc p
+                   WHERE p.oid = to_regprocedure('queen.log_timers_fail_v1(uuid[], text[], text[], '
+                                                 'uuid[], bigint, text, boolean, integer)')
+                     AND 'locked' <> ALL (p.proargnames)) THEN
+        RETURN;
+    END IF;
+    DROP FUNCTION queen.log_timers_fail_v1(
+        uuid[], text[], text[], uuid[], bigint, text, boolean, integer);
+END $$;
 CREATE OR REPLACE FUNCTION queen.log_timers_fail_v1(
     p_tenants uuid[], p_queues text[], p_keys text[], p_tokens uuid[], p_backoff_ms bigint,
     p_error text, p_counted boolean, p_most integer)
