@@ -1,5 +1,7 @@
 #include "broker/missed_hints.hpp"
 
+#include "base/on_exit.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -23,12 +25,19 @@ void MissedHints::missed() {
 
 /// By the ticker even when it is at once: the caller may be anybody's thread.
 void MissedHints::plan(SteadyTime now) {
-    state_ = State::planned;
     timer_ = ticker_.at(std::max(now, not_before_), [this] { due(); });
+    state_ = State::planned; // not before there is a timer: making one may fail
 }
 
 void MissedHints::due() {
-    workers_.post([this] { look(); });
+    try {
+        workers_.post([this] { look(); });
+    } catch (const std::exception&) { // for want of memory: the next that is missed plans anew
+        const std::lock_guard lock(mutex_);
+        if (state_ == State::planned) {
+            state_ = State::idle;
+        }
+    }
 }
 
 void MissedHints::look() {
@@ -41,6 +50,7 @@ void MissedHints::look() {
         timer_ = 0;
     }
     looks_.add();
+    const OnExit over([this]() noexcept { looked(); });
     for (const auto& entry : sources_.all()) {
         // The plugin host answers for sources that do not look by themselves.
         entry.source->missed();
@@ -49,14 +59,21 @@ void MissedHints::look() {
     parking_.wake_each_scope();
     told_.moved();
     told_.switched();
+}
+
+void MissedHints::looked() noexcept {
     const std::lock_guard lock(mutex_);
     const auto now = clock_.now();
     paid_until_ = std::max(paid_until_, now) + kOften;
     not_before_ = std::max<SteadyTime>(now + kLeast, paid_until_ - (kInARow - 1) * kOften);
-    if (state_ == State::looking_again) {
-        plan(now);
-    } else if (state_ == State::looking) {
+    if (state_ == State::looking) {
         state_ = State::idle;
+    } else if (state_ == State::looking_again) {
+        try {
+            plan(now);
+        } catch (const std::exception&) { // as in due()
+            state_ = State::idle;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // broker/missed_hints.hpp - what is made of it when hints of other brokers may have been lost: a
 // link was made (again), or a mesh had to drop what had come. Nobody knows what was in them, so
-// whatever a hint could have told of is looked at once, as its floor would have it a little later:
+// what a floor would look at a little later is looked at at once. Settings that were changed and
+// queues that were deleted come with the next claim, as they do without any hint:
 //
 //   mesh's thread:  missed() -> at once, or when the last look is a second ago -> a worker
 //   a worker:       sources have what they know walked anew; one waiter of each scope looks;
@@ -53,6 +54,7 @@ private:
     void plan(SteadyTime now); // Requires mutex_.
     void due();
     void look();
+    void looked() noexcept;
 
     const Sources& sources_;
     Parking& parking_;

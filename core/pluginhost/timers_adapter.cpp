@@ -1,5 +1,6 @@
 #include "pluginhost/timers_adapter.hpp"
 
+#include "base/on_exit.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -232,11 +233,14 @@ int32_t TimersInstance::host_claim(const queen_host* host, uint64_t call, uint64
                    if (lease <= 0 || !self.begin_claim(call)) {
                        return std::nullopt;
                    }
-                   if (!store.claim(call, shards, Nanoseconds(lease), rows, rows_per_tenant)) {
-                       self.end_claim(call);
-                       return false;
-                   }
-                   return true;
+                   bool taken = false;
+                   const OnExit out([&]() noexcept {
+                       if (!taken) {
+                           self.end_claim(call);
+                       }
+                   });
+                   taken = store.claim(call, shards, Nanoseconds(lease), rows, rows_per_tenant);
+                   return taken;
                });
 }
 

@@ -26,8 +26,10 @@
 
 namespace queen::store {
 
-/// Raised when a schema made by this program can no longer be used by the program before it.
-inline constexpr std::int64_t kSchemaVersion = 1;
+/// Raised when a schema made by this program can no longer be used by the program before it, or
+/// when that one could not install over it (a result with more columns): it is refused before it
+/// touches anything.
+inline constexpr std::int64_t kSchemaVersion = 2;
 /// The session lock that serialises installers of one database.
 inline constexpr std::int64_t kSchemaLock = 778'120'010;
 inline constexpr int kOldestServer = 150'000; ///< PostgreSQL 15

@@ -197,7 +197,8 @@ bool Incoming::send_challenge() {
     hint_json::append_instance(json, options.instance);
     if (!options.secret.empty()) {
         challenge_nonce_ = make_nonce();
-        const Exchange exchange{server_id_, options.server_id, hello_nonce_, challenge_nonce_};
+        const Exchange exchange{server_id_,       options.server_id, hello_nonce_,
+                                challenge_nonce_, instance_,         options.instance};
         json += ",\"nonce\":\"" + challenge_nonce_ + "\",\"mac\":\"" +
                 challenge_mac(options.secret, exchange) + "\"";
     }
@@ -211,7 +212,8 @@ bool Incoming::send_challenge() {
 
 bool Incoming::answered(std::string_view json, SteadyTime now) {
     const Options& options = context_.options;
-    const Exchange exchange{server_id_, options.server_id, hello_nonce_, challenge_nonce_};
+    const Exchange exchange{server_id_,       options.server_id, hello_nonce_,
+                            challenge_nonce_, instance_,         options.instance};
     if (!reading_.read(json) || !same_mac(reading_.mac(), answer_mac(options.secret, exchange))) {
         return reject(context_.figures.failed_mac,
                       "answered the challenge wrongly: its hello may have been recorded", now);

@@ -195,7 +195,13 @@ bool Outgoing::challenged(std::string_view json, SteadyTime now) {
         lose("its challenge cannot be read", now);
         return false;
     }
-    const Exchange exchange{options.server_id, reading.server_id(), nonce_, reading.nonce()};
+    const bool says_instance = hint_json::is_name(reading.instance());
+    const Exchange exchange{options.server_id,
+                            reading.server_id(),
+                            nonce_,
+                            reading.nonce(),
+                            options.instance,
+                            says_instance ? reading.instance() : std::string_view{}};
     if (!options.secret.empty() &&
         (!hint_json::is_name(reading.nonce()) ||
          !same_mac(reading.mac(), challenge_mac(options.secret, exchange)))) {

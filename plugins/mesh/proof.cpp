@@ -42,6 +42,12 @@ std::string message(std::string_view word, const Exchange& exchange) {
         out += '\n';
         out += part;
     }
+    if (!exchange.dialler_instance.empty() && !exchange.acceptor_instance.empty()) {
+        out += '\n';
+        out += exchange.dialler_instance;
+        out += '\n';
+        out += exchange.acceptor_instance;
+    }
     return out;
 }
 

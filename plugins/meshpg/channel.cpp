@@ -258,6 +258,9 @@ void Channel::look_after(SteadyTime now) {
     }
     const bool listened = listening_ && alive() > 0;
     if (listened != outbox_.listened()) {
+        // Whoever we did not hear may have heard us: when he is back he is told that there was
+        // more.
+        lost_ = lost_ || !listened;
         figures_.dropped_stale.add(outbox_.set_listened(listened));
     }
 }

@@ -77,9 +77,9 @@ bool Session::open(const std::string& conninfo, const std::string& channel) {
     }
     channel_ = channel;
     error_.clear();
-    attempt_ = std::make_shared<Attempt>();
-    attempt_->wake = wake_;
-    connecting_ = std::thread([attempt = attempt_, connect = connect_, conninfo] {
+    const auto begun = std::make_shared<Attempt>();
+    begun->wake = wake_;
+    connecting_ = std::thread([attempt = begun, connect = connect_, conninfo] {
         std::unique_ptr<pg_conn, Closer> made(connect(conninfo));
         const std::lock_guard lock(attempt->mutex);
         attempt->done = true;
@@ -88,6 +88,7 @@ bool Session::open(const std::string& conninfo, const std::string& channel) {
             attempt->wake();
         }
     });
+    attempt_ = begun; // now there is one: making a thread may fail
     state_ = State::connecting;
     return true;
 }

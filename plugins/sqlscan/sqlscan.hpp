@@ -61,6 +61,8 @@ public:
                   bool covered) override;
     /// @thread worker
     void forget(std::string_view tenant, std::string_view queue, std::string_view group) override;
+    /// The store is asked each time: there is nothing to look at again. @thread worker
+    bool missed() override { return true; }
     /// @thread any
     void stats(plugin::Stats& out) override;
 

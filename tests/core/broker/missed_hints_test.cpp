@@ -44,6 +44,7 @@ protected:
     }
     std::vector<std::string> taken() { return std::exchange(log_, {}); }
 
+    bool throws_ = false;
     std::vector<std::string> log_;
     std::shared_ptr<Listener> listener_ = std::make_shared<Listener>(log_);
     Sources listening_{{{"ring", listener_}, {"other", listener_}}, "ring"};
@@ -53,9 +54,27 @@ protected:
                         workers_,
                         ticker_,
                         clock_,
-                        {.moved = [this] { log_.emplace_back("read repairs"); },
+                        {.moved =
+                             [this] {
+                                 if (throws_) {
+                                     throw std::bad_alloc();
+                                 }
+                                 log_.emplace_back("read repairs");
+                             },
                          .switched = [this] { log_.emplace_back("read switches"); }}};
 };
+
+TEST_F(MissedHintsTest, ALookThatThrowsIsNotTheLast) {
+    throws_ = true;
+    missed_.missed();
+    EXPECT_THROW(run(), std::bad_alloc);
+    throws_ = false;
+    taken();
+    missed_.missed();
+    pass(1s);
+    EXPECT_EQ(missed_.looks(), 2u);
+    EXPECT_THAT(taken(), testing::Contains("read switches"));
+}
 
 TEST_F(MissedHintsTest, SourcesWalkThenOneOfEachScopeLooksAndRepairsAndSwitchesAreRead) {
     const auto q = queue_key("t", "q");

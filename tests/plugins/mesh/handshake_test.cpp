@@ -275,6 +275,34 @@ TEST_F(Handshake, TwoBrokersWithOneServerIdAreToldOfAndHearEachOther) {
     }
 }
 
+// ME-20: somebody in between who knows no secret sends a broker's frames back to it, and says that
+// they are another process's.
+TEST_F(Handshake, ABrokerIsNoWitnessForItself) {
+    for (const bool both : {false, true}) { // whose instance is changed on the way back
+        nodes_.clear();
+        const RawListener middle;
+        names_.set("peer", middle.port());
+        Node& x = add("x", {"peer"});
+        std::unique_ptr<RawPeer> dialled;
+        ASSERT_TRUE(until([&] { return (dialled = middle.accept()) != nullptr; }));
+        ASSERT_TRUE(until([&] { return !text_field(dialled->received(), "instance").empty(); }));
+        const auto swapped = [](std::string_view frames) {
+            std::string json(frames.substr(5));
+            const std::string own = text_field(json, "instance");
+            json.replace(json.find(own), own.size(), std::string(own.size(), 'e'));
+            return json;
+        };
+        RawPeer back(x.network.port());
+        const std::string hello = make_frame(FrameType::hello, swapped(dialled->received()));
+        ASSERT_TRUE(until([&] { return back.send(hello) == static_cast<ssize_t>(hello.size()); }));
+        ASSERT_TRUE(until([&] { return !text_field(back.received(), "nonce").empty(); }));
+        dialled->send(both ? make_frame(FrameType::challenge, swapped(back.received()))
+                           : back.received());
+        EXPECT_TRUE(until([&] { return dialled->closed(); })) << "it is itself, or a stranger";
+        EXPECT_FALSE(x.listened());
+    }
+}
+
 TEST_F(Handshake, TwoOthersWithOneServerIdAreToldOfOnce) {
     Node& a = add("a", {"nobody"});
     add("twin", {"a"});

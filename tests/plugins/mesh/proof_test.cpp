@@ -27,14 +27,15 @@ TEST(Proof, AMacChangesWithEachPartAndKind) {
     const Exchange exchange{"a", "b", "n1", "n2"};
     std::set<std::string> seen{hello_mac("s", "n1"), challenge_mac("s", exchange),
                                answer_mac("s", exchange)};
-    for (const Exchange& other : {Exchange{"x", "b", "n1", "n2"}, Exchange{"a", "x", "n1", "n2"},
-                                  Exchange{"a", "b", "x", "n2"}, Exchange{"a", "b", "n1", "x"},
-                                  Exchange{"b", "a", "n1", "n2"}}) {
+    for (const Exchange& other :
+         {Exchange{"x", "b", "n1", "n2"}, Exchange{"a", "x", "n1", "n2"},
+          Exchange{"a", "b", "x", "n2"}, Exchange{"a", "b", "n1", "x"},
+          Exchange{"b", "a", "n1", "n2"}, Exchange{"a", "b", "n1", "n2", "i1", "i2"}}) {
         seen.insert(challenge_mac("s", other));
         seen.insert(answer_mac("s", other));
     }
     seen.insert(answer_mac("t", exchange));
-    EXPECT_EQ(seen.size(), 14u);
+    EXPECT_EQ(seen.size(), 16u);
 }
 
 TEST(Proof, SameMeansEveryByte) {
