@@ -195,6 +195,26 @@ TEST_F(ChannelTest, WhoLostHintsForOthersTellsThem) {
     EXPECT_EQ(b.channel.figures().reconnects.value(), 0u);
 }
 
+// Brokers may be set differently while an operator changes them one by one.
+TEST_F(ChannelTest, WhoWasNotHeardForAWhileIsToldThatThereWasMore) {
+    Options slow = options("b");
+    slow.heartbeat = 20s;
+    slow.dead_threshold = 60s;
+    Node& a = add("a");
+    Node& b = add(slow);
+    ASSERT_TRUE(meet(a, b));
+    publish(a, stored("q", "first"));
+    ASSERT_TRUE(until([&] { return b.heard("first") == 1; }));
+    clock_.advance(a.options.dead_threshold + 1s);
+    ASSERT_TRUE(until([&] { return !a.channel.listened(); }));
+    publish(a, stored("q", "dropped"));
+    const auto before = b.host.times_missed();
+    clock_.advance(slow.heartbeat);
+    EXPECT_TRUE(until([&] { return b.host.times_missed() > before; }));
+    EXPECT_EQ(b.heard("dropped"), 0u);
+    EXPECT_EQ(b.channel.alive(), 1u) << "it heard of a all the time";
+}
+
 TEST_F(ChannelTest, WithoutOthersNothingIsSent) {
     Node& a = add("a");
     ASSERT_TRUE(until([&] { return a.channel.figures().notifications_sent.value() == 1; }));
