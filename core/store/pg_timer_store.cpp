@@ -41,19 +41,25 @@ Result<TimerVerdict> read_verdict(Row& row) {
     return verdict;
 }
 
+/// The message as it was staged and its attempts: seven columns from `at` on.
+template <class Timer>
+void read_staged(Row& row, int at, Timer& timer) {
+    timer.transaction_id = row.text(at);
+    timer.message_id = row.uuid(at + 1);
+    timer.payload = row.bytea(at + 2);
+    timer.payload_zstd = row.boolean(at + 3);
+    timer.encrypted = row.boolean(at + 4);
+    timer.producer_sub = text_or_empty(row, at + 5);
+    timer.attempts = static_cast<std::int32_t>(row.integer(at + 6));
+}
+
 /// The columns of log_timers_peek_v1 and log_timers_list_v1.
 WaitingTimer read_waiting(Row& row) {
     WaitingTimer timer;
     timer.key = row.text(0);
     timer.partition = row.text(1);
     timer.deliver_at = row.timestamptz(2);
-    timer.transaction_id = row.text(3);
-    timer.message_id = row.uuid(4);
-    timer.payload = row.bytea(5);
-    timer.payload_zstd = row.boolean(6);
-    timer.encrypted = row.boolean(7);
-    timer.producer_sub = text_or_empty(row, 8);
-    timer.attempts = static_cast<std::int32_t>(row.integer(9));
+    read_staged(row, 3, timer);
     if (!row.null(10)) {
         timer.last_error = row.text(10);
     }
@@ -104,13 +110,7 @@ ClaimedTimer read_claimed(Row& row) {
     timer.key = row.text(2);
     timer.partition = row.text(3);
     timer.token = row.uuid(4);
-    timer.transaction_id = row.text(5);
-    timer.message_id = row.uuid(6);
-    timer.payload = row.bytea(7);
-    timer.payload_zstd = row.boolean(8);
-    timer.encrypted = row.boolean(9);
-    timer.producer_sub = text_or_empty(row, 10);
-    timer.attempts = static_cast<std::int32_t>(row.integer(11));
+    read_staged(row, 5, timer);
     timer.late = microseconds(row.integer(12));
     return timer;
 }

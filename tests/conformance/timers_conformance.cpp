@@ -39,6 +39,18 @@ void TimersConformance::finish() {
     loaded_ = {};
 }
 
+void TimersConformance::add_overdue(int count,
+                                    const std::function<void(int, ScriptedTimers::Row&)>& change) {
+    for (int i = 0; i < count; ++i) {
+        ScriptedTimers::Row row;
+        row.tenant = "t";
+        row.queue = "q" + std::to_string(i);
+        row.due = clock_->now() - 1s;
+        change(i, row);
+        store().add(std::move(row));
+    }
+}
+
 void TimersConformance::step() {
     if (store_->answer_one()) {
         return;
@@ -153,14 +165,7 @@ TEST_P(TimersConformance, F41_ADatabaseThatIsAwayCountsAgainstNoTimer) {
 }
 
 TEST_P(TimersConformance, F40_WhatCanNeverBeFiredHoldsNobodyUpAndIsFiledInTheEnd) {
-    for (int i = 0; i < 20; ++i) {
-        ScriptedTimers::Row row;
-        row.tenant = "t";
-        row.queue = "q" + std::to_string(i);
-        row.due = clock_->now() - 1s;
-        row.poison = i == 7;
-        store().add(std::move(row));
-    }
+    add_overdue(20, [](int i, ScriptedTimers::Row& row) { row.poison = i == 7; });
     EXPECT_TRUE(run([&] { return store().count(State::fired) == 19; }, 300s));
     EXPECT_TRUE(run([&] { return store().count(State::filed) == 1; }, std::chrono::hours(2)));
     EXPECT_EQ(store().rows()[7].state, State::filed);
@@ -168,14 +173,7 @@ TEST_P(TimersConformance, F40_WhatCanNeverBeFiredHoldsNobodyUpAndIsFiledInTheEnd
 }
 
 TEST_P(TimersConformance, WhatOthersKeepLockedHoldsNobodyUpAndCountsNothing) {
-    for (int i = 0; i < 20; ++i) {
-        ScriptedTimers::Row row;
-        row.tenant = "t";
-        row.queue = "q" + std::to_string(i);
-        row.due = clock_->now() - 1s;
-        row.locked = i == 7;
-        store().add(std::move(row));
-    }
+    add_overdue(20, [](int i, ScriptedTimers::Row& row) { row.locked = i == 7; });
     EXPECT_TRUE(run([&] { return store().count(State::fired) == 19; }, 300s));
     store().unlock();
     EXPECT_TRUE(run([&] { return store().all(State::fired); }, 300s));
@@ -184,15 +182,10 @@ TEST_P(TimersConformance, WhatOthersKeepLockedHoldsNobodyUpAndCountsNothing) {
 }
 
 TEST_P(TimersConformance, WhatIsStaleOrInTheLogAlreadyIsOver) {
-    for (int i = 0; i < 9; ++i) {
-        ScriptedTimers::Row row;
-        row.tenant = "t";
-        row.queue = "q" + std::to_string(i);
-        row.due = clock_->now() - 1s;
+    add_overdue(9, [](int i, ScriptedTimers::Row& row) {
         row.cancelled = i % 3 == 0;
         row.duplicate = i % 3 == 1;
-        store().add(std::move(row));
-    }
+    });
     EXPECT_TRUE(run([&] { return store().all(State::fired); }, 60s));
     EXPECT_TRUE(run([&] { return store().unreleased() == 0; }, 60s));
     for (const auto& row : store().rows()) {

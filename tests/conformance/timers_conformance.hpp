@@ -49,6 +49,9 @@ protected:
 
     plugin::TimerDriver& driver() { return *loaded_.driver; }
     ScriptedTimers& store() { return *store_; }
+    /// Rows of destinations of their own that have been due for a second; `change` makes them
+    /// special.
+    void add_overdue(int count, const std::function<void(int, ScriptedTimers::Row&)>& change);
     /// One answer, or, when none waits, time goes on to the next tick.
     void step();
     /// Steps until it holds. @return false when it does not within that much of the driver's time

@@ -192,13 +192,7 @@ TEST_F(SweeperTest, AnAnswerThatNeverComesEndsItsCycleInTheEnd) {
 }
 
 TEST_F(SweeperTest, WhatAClaimBringsAfterItsCycleWasGivenUpIsReleased) {
-    start();
-    world_.at_once = false;
-    world_.add(0s);
-    world_.tick();
-    world_.take_effect();
-    world_.answer();
-    world_.take_effect(); // claimed
+    claim_unanswered();
     world_.clock.advance(Sweeper::kLostAfter);
     world_.tick();
     EXPECT_EQ(stats()["given_up_total"], 1);

@@ -39,6 +39,16 @@ protected:
         world_.tick();
         return world_.next_tick - world_.clock.now();
     }
+    /// One timer is claimed, and the driver does not know yet.
+    void claim_unanswered() {
+        start();
+        world_.at_once = false;
+        world_.add(Nanoseconds{0});
+        world_.tick();
+        world_.take_effect();
+        world_.answer();
+        world_.take_effect();
+    }
     std::vector<test::TimerWorld::Call> of(test::TimerWorld::Verb verb) const {
         std::vector<test::TimerWorld::Call> found;
         for (const auto& call : world_.calls) {

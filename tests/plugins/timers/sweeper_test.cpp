@@ -314,13 +314,7 @@ TEST_F(SweeperTest, WhatCannotBePackedIsFiredAlone) {
 // ---- the end ----
 
 TEST_F(SweeperTest, AfterStopNoCallIsBegunAndBatchesAreReleased) {
-    start();
-    world_.at_once = false;
-    world_.add(0s);
-    world_.tick();
-    world_.take_effect();
-    world_.answer();
-    world_.take_effect(); // claimed
+    claim_unanswered();
     sweeper_->stop();
     const auto calls = world_.calls.size();
     world_.answer();
