@@ -138,15 +138,21 @@ std::size_t PeerHints::waiting() const {
     return waiting_hints_;
 }
 
+/// @param under_way says that there is such a task; without memory for it there is none, and the
+/// next hint posts it again
+void PeerHints::post(void (PeerHints::*task)(), bool& under_way) noexcept {
+    try {
+        workers_.post([this, task] { (this->*task)(); });
+    } catch (const std::exception&) {
+        const std::lock_guard lock(mutex_);
+        under_way = false;
+    }
+}
+
 /// The worker takes it up when it is through with the tasks before it. Statements that wait for a
 /// session come after tasks, so a flood of hints costs them one worker, and no more.
 void PeerHints::post_work() noexcept {
-    try {
-        workers_.post([this] { work(); });
-    } catch (const std::exception&) { // no memory for it: the next hint posts again
-        const std::lock_guard lock(mutex_);
-        working_ = false;
-    }
+    post(&PeerHints::work, working_);
 }
 
 void PeerHints::go_on() noexcept {
@@ -350,12 +356,7 @@ void PeerHints::read_config(QueueName name) {
 
 /// From a task of its own: answers that come at once must not nest.
 void PeerHints::post_config_read() noexcept {
-    try {
-        workers_.post([this] { read_next_config(); });
-    } catch (const std::exception&) { // no memory for it: the next hint begins again
-        const std::lock_guard lock(mutex_);
-        reading_config_ = false;
-    }
+    post(&PeerHints::read_next_config, reading_config_);
 }
 
 /// One at a time: a peer that says so of every queue must not take the sessions of the rest.

@@ -129,6 +129,7 @@ private:
         4'096; ///< hints of a batch, names told by a task. A guess
 
     static bool well_formed(const plugin::Hint& hint);
+    void post(void (PeerHints::*task)(), bool& under_way) noexcept;
     void post_work() noexcept;
     void work();
     void go_on() noexcept;

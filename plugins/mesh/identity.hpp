@@ -15,7 +15,7 @@ enum class Kin {
 };
 
 inline Kin kin_of(const hint_json::Reading& said, const Options& options) {
-    if (!hint_json::is_name(said.instance()) || options.instance.empty()) {
+    if (said.instance().empty() || options.instance.empty()) {
         return said.server_id() == options.server_id ? Kin::ourselves : Kin::other;
     }
     if (said.instance() == options.instance) {

@@ -174,7 +174,7 @@ bool Incoming::hello(std::string_view json, SteadyTime now) {
                       "speaks the old protocol, which require_challenge refuses", now);
     }
     server_id_ = reading_.server_id();
-    instance_ = hint_json::is_name(reading_.instance()) ? reading_.instance() : std::string_view{};
+    instance_ = reading_.instance();
     hello_nonce_ = reading_.nonce();
     const bool ourselves = kin_of(reading_, options) == Kin::ourselves;
     if (knows_challenges && !send_challenge()) {

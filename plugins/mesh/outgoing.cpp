@@ -195,13 +195,8 @@ bool Outgoing::challenged(std::string_view json, SteadyTime now) {
         lose("its challenge cannot be read", now);
         return false;
     }
-    const bool says_instance = hint_json::is_name(reading.instance());
-    const Exchange exchange{options.server_id,
-                            reading.server_id(),
-                            nonce_,
-                            reading.nonce(),
-                            options.instance,
-                            says_instance ? reading.instance() : std::string_view{}};
+    const Exchange exchange{options.server_id, reading.server_id(), nonce_,
+                            reading.nonce(),   options.instance,    reading.instance()};
     if (!options.secret.empty() &&
         (!hint_json::is_name(reading.nonce()) ||
          !same_mac(reading.mac(), challenge_mac(options.secret, exchange)))) {

@@ -195,7 +195,7 @@ void Channel::tell_of_namesake(const std::string& who, std::string_view instance
 
 bool Channel::meet(std::string_view server_id, std::string_view instance, int sender,
                    SteadyTime now) {
-    if (server_id == options_.server_id && hint_json::is_name(instance)) {
+    if (server_id == options_.server_id && !instance.empty()) {
         tell_of_namesake("another broker says our own server id " + options_.server_id, instance,
                          sender);
     }

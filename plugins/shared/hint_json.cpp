@@ -238,6 +238,10 @@ bool Reading::read(std::string_view text) {
     return sound;
 }
 
+std::string_view Reading::instance() const noexcept {
+    return is_name(instance_) ? instance_ : std::string_view{};
+}
+
 bool is_name(std::string_view text) noexcept {
     if (text.empty() || text.size() > kMaxName ||
         std::any_of(text.begin(), text.end(), is_control)) {

@@ -51,7 +51,7 @@ public:
     std::string_view server_id() const noexcept { return server_id_; }
     std::string_view nonce() const noexcept { return nonce_; }
     std::string_view mac() const noexcept { return mac_; }
-    std::string_view instance() const noexcept { return instance_; }
+    std::string_view instance() const noexcept; ///< empty also when it is no name
     bool challenge() const noexcept { return challenge_; }
 
 private:

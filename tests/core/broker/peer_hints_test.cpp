@@ -94,6 +94,18 @@ protected:
         hints_->heard(hints);
         workers_.run_all();
     }
+    /// Runs every task. @return how many threw
+    int run_all_that_throw() {
+        int thrown = 0;
+        while (workers_.pending() > 0) {
+            try {
+                workers_.run_one();
+            } catch (const std::runtime_error&) {
+                ++thrown;
+            }
+        }
+        return thrown;
+    }
 
     std::vector<std::string> log_;
     std::shared_ptr<Listener> listener_ = std::make_shared<Listener>(log_);
@@ -412,15 +424,7 @@ TEST_F(PeerHintsTest, ASourceThatThrowsCostsItsOwnHintAndNothingAfterIt) {
     log_.clear();
     hints_->heard(std::vector(5'000, hint_of(HintKind::deleted, kDefault, "bad")));
     hints_->heard({{hint_of(HintKind::deleted, kDefault, "good")}});
-    int thrown = 0;
-    while (workers_.pending() > 0) {
-        try {
-            workers_.run_one();
-        } catch (const std::runtime_error&) {
-            ++thrown;
-        }
-    }
-    EXPECT_EQ(thrown, 5'000);
+    EXPECT_EQ(run_all_that_throw(), 5'000);
     EXPECT_THAT(log_, ElementsAre("forget 0/good", "forget 0/good"));
     hear({hint_of(HintKind::deleted, kDefault, "good")});
     EXPECT_EQ(log_.size(), 4u) << "and the next frame is heard";
@@ -442,15 +446,7 @@ TEST_F(PeerHintsTest, SettingsAreReadOnWhoeverThrows) {
     hints_->heard({{hint_of(HintKind::configured, kDefault, "a"),
                     hint_of(HintKind::configured, kDefault, "b"),
                     hint_of(HintKind::configured, kDefault, "c")}});
-    int thrown = 0;
-    while (workers_.pending() > 0) {
-        try {
-            workers_.run_one();
-        } catch (const std::runtime_error&) {
-            ++thrown;
-        }
-    }
-    EXPECT_EQ(thrown, 2);
+    EXPECT_EQ(run_all_that_throw(), 2);
     EXPECT_THAT(asked, ElementsAre("a", "b", "c"));
     EXPECT_THAT(log_,
                 ElementsAre("configured 0/c delay=0 window=0", "configured 0/c delay=0 window=0"));
