@@ -27,14 +27,19 @@ protected:
     static std::vector<std::string> delivered(Cluster& cluster) {
         return drained(cluster, kQueue, {kB}, "all");
     }
+    /// `holder` locks all partitions; a fire waits for them for so long, '0' for ever.
+    static void lock_partitions(SqlSession& holder, SqlSession& sql, const std::string& timeout) {
+        sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
+                   "LANGUAGE sql IMMUTABLE AS $$ SELECT '" +
+                   timeout + "' $$");
+        holder.script("BEGIN");
+        holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
+    }
     /// A fire of a that waits for a lock of `holder`, with the timer in its hands.
     static void fire_until_locked(Cluster& cluster, SqlSession& holder, SqlSession& sql) {
         auto& a = *cluster[kA].api;
         ASSERT_EQ(a.push_ids(kQueue, "p", {"first"}).status, 201);
-        sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
-                   "LANGUAGE sql IMMUTABLE AS $$ SELECT '0' $$");
-        holder.script("BEGIN");
-        holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
+        lock_partitions(holder, sql, "0");
         schedule(a, kQueue, {.key = "k", .transaction_id = "t"});
         sql.wait_for(kFireWaits);
         ASSERT_EQ(sql.integer("SELECT count(*) FROM queen.log_timers WHERE claim_token IS NOT "
@@ -86,10 +91,7 @@ TEST_F(TimersOfTheDead, ABrokerThatStopsLeavesNothingInHand) {
     cluster.kill9(kB);
     auto& a = *cluster[kA].api;
     ASSERT_EQ(a.push_ids(kQueue, "p0", {"first"}).status, 201);
-    sql.script("CREATE OR REPLACE FUNCTION queen._fire_lock_timeout() RETURNS text "
-               "LANGUAGE sql IMMUTABLE AS $$ SELECT '100ms' $$");
-    holder.script("BEGIN");
-    holder.query("SELECT 1 FROM queen.log_partitions FOR UPDATE");
+    lock_partitions(holder, sql, "100ms");
     std::vector<TimerOpText> ops;
     for (int i = 0; i < 200; ++i) {
         const auto id = "t" + std::to_string(i);
